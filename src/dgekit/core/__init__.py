@@ -1,0 +1,1 @@
+"""The vocabulary of every layer: errors, evidence, choices, dtypes, generations, events and state values."""

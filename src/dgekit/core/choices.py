@@ -1,0 +1,367 @@
+"""Every modelling switch: what no source settles has a name, a documented default and a reason here.
+
+A function that depends on an open question takes a `Choices` value and asks it; the value remembers which
+switches were asked, so that a result can list the choices it depended on.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from dgekit.core.errors import UsageError
+
+Value = str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One switch: its legal `values` (default first; empty for a free number), why it exists, and its source."""
+
+    name: str
+    values: tuple[Value, ...]
+    question: str
+    why: str
+    source: str
+    minimum: int = 0
+
+    @property
+    def default(self) -> Value:
+        """The value a run uses when nobody sets the switch."""
+        return self.values[0]
+
+    @property
+    def is_number(self) -> bool:
+        """True for a switch that takes any whole number from `minimum` up."""
+        return len(self.values) == 1
+
+    def parse(self, value: object) -> Value:
+        """The legal value for what a user wrote; raises UsageError naming the legal ones."""
+        if self.is_number:
+            return self._parse_number(value)
+        if isinstance(self.default, bool):
+            text = str(value).lower()
+            if text in ("true", "on", "yes", "1"):
+                return True
+            if text in ("false", "off", "no", "0"):
+                return False
+        else:
+            for legal in self.values:
+                if str(value) == str(legal):
+                    return legal
+        legal_text = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in self.values)
+        raise UsageError(f"choice {self.name} has no value {value!r}", rule="choices.value", fix=f"one of {legal_text}")
+
+    def _parse_number(self, value: object) -> int:
+        try:
+            number = value if isinstance(value, int) else int(str(value), 0)
+        except ValueError:
+            raise UsageError(f"choice {self.name} takes a whole number, not {value!r}", rule="choices.value") from None
+        if number < self.minimum:
+            raise UsageError(
+                f"choice {self.name} = {number} is below its minimum {self.minimum}",
+                rule="choices.value",
+                values={"value": number, "minimum": self.minimum},
+            )
+        return number
+
+
+_ALL = (
+    # words and units
+    Choice(
+        "step_unit",
+        ("bytes", "elements"),
+        "unit of step_elem in words",
+        "a published decode shows bytes, the compiler stores bytes, the 32-byte rules need them",
+        "dec.D1",
+    ),
+    Choice(
+        "fold_element",
+        (True, False),
+        "fold contiguous inner dimensions into the element when a word is built",
+        "gives the published form of a 128 x 128 BF16 load; step_unit = elements implies off unless set",
+        "dec.D2",
+    ),
+    Choice(
+        "xpose_walk",
+        ("tiles", "elements"),
+        "what the counts and steps of DMA_DIRECT2D_XPOSE walk",
+        "only a walk over tiles satisfies every rule of isa-words 4.4",
+        "dec.D10",
+    ),
+    Choice(
+        "xpose_dtype",
+        ("two_or_four", "two"),
+        "element widths a DMA_DIRECT2D_XPOSE may have",
+        "two pages differ; the strict form takes 2-byte types only",
+        "isa-words 4.4",
+    ),
+    # selection and emit
+    Choice(
+        "select",
+        ("two_tier", "chained", "visible_only"),
+        "order in which backends are tried",
+        "the context's sw flag is read before the table",
+        "dec.D14",
+    ),
+    Choice(
+        "capability_guard",
+        (True, False),
+        "whether a backend refuses kinds it is not known to take",
+        "nothing published stops Pool from being handed an indirect word",
+        "dec.D16",
+    ),
+    Choice(
+        "neff_path",
+        ("dge", "static"),
+        "how the dma lists of a NEFF run",
+        "dge shows the whole way; static expands as the runtime does",
+        "dec.D17",
+    ),
+    Choice(
+        "generate_pairing",
+        ("single", "pair"),
+        "which GENERATE lines the log shows",
+        "the documented form shows one leg; a program always holds both",
+        "dec.D18",
+    ),
+    Choice(
+        "dimpush_order",
+        ("inner_first", "outer_first"),
+        "order of DIMPUSH",
+        "the worked examples push the fastest dimension first",
+        "dec.D19",
+    ),
+    Choice(
+        "regwrite",
+        ("broadcast", "always", "never"),
+        "when a REGWRITE is emitted",
+        "CAYMAN and MARIANA, when more than one DMA is used",
+        "dec.D20",
+    ),
+    Choice(
+        "dump_index",
+        ("semaphore", "shape_register"),
+        "what $S[i] += n names",
+        "semaphore and increment is the better reading",
+        "dec.D22",
+    ),
+    Choice(
+        "dump_bracket",
+        ("bound_byte", "elem_size"),
+        "what the first bracket of a dump prints",
+        "open between two readings",
+        "pipeline 7.4",
+    ),
+    Choice(
+        "dump_position",
+        ("before_push", "after_push"),
+        "where the dump line stands",
+        "the selector page prints it before issuing",
+        "pipeline 5.2",
+    ),
+    Choice(
+        "check_position",
+        ("before_push", "after_push"),
+        "when bounds are checked",
+        "a failure means that nothing is emitted",
+        "pipeline 5.2",
+    ),
+    Choice(
+        "hbm_split",
+        ("none", "equal"),
+        "whether an HBM to HBM copy is split over DMAs",
+        "no partition axis to split on",
+        "dec.D23",
+    ),
+    Choice(
+        "q7_kind_line",
+        ("software", "always"),
+        "which copies print the P%i: DGE kind line",
+        "the line belongs to the Q7 leg",
+        "pipeline 7.4",
+    ),
+    Choice(
+        "credits",
+        ("free_slots", "none"),
+        "what the credit wait of the fast path counts",
+        "credit mechanics are unknown",
+        "pipeline 3.8",
+    ),
+    Choice(
+        "shape_reg_width",
+        ("16", "32"),
+        "width of a step in a shape register",
+        "the dump prints 16 bits, the working state holds 32",
+        "pipeline 2.4",
+    ),
+    # bounds and notifications
+    Choice(
+        "bound_address",
+        ("last_element", "start", "last_byte"),
+        "effective address of a direct word",
+        "what the check compares is not published",
+        "dec.D24",
+    ),
+    Choice(
+        "notif_type",
+        ("0x1f", "0x03"),
+        "notification type of a bounds record",
+        "TPB_ERROR or ERROR, not published which",
+        "pipeline 6.5",
+    ),
+    Choice(
+        "error_id",
+        ("0x09", "0x0a"),
+        "error id of a bounds record",
+        "SEQUENCER_NONFATAL is expected",
+        "pipeline 6.5",
+    ),
+    Choice(
+        "no_backend_notify",
+        ("flag", "never"),
+        "whether NO BACKEND sends a notification",
+        "which arm dispatches is not published",
+        "pipeline 6.4",
+    ),
+    # descriptors, rings, completion
+    Choice(
+        "packet_bytes",
+        (65536,),
+        "byte cap of one packet when no priority class sets one",
+        "register reset value of v2 to v4",
+        "dec.D32",
+        1,
+    ),
+    Choice("ring_size", (4096,), "BDs in each ring", "the producer waits when it is full", "dec.D34", 32),
+    Choice(
+        "sem_mode",
+        ("once", "per_engine"),
+        "how often a DGE transfer applies its increment",
+        "once, after the last channel",
+        "dec.D33",
+    ),
+    Choice(
+        "check_ring_id",
+        ("generation", "always", "never"),
+        "whether a wrong ring id aborts the engine",
+        "active on v2, masked by the driver on v3",
+        "rings 2.6",
+    ),
+    Choice("rdm", (False, True), "whether the RDM model writes the rings", "its role is open", "dec.D35"),
+    Choice(
+        "rdm_tail",
+        ("increment", "absolute"),
+        "what the RDM writes to a tail pointer",
+        "a doorbell target needs an increment",
+        "rings 2.12",
+    ),
+    Choice("carveout_reserved", (0,), "descriptors of the carveout kept back", "number unknown", "rings 3.4"),
+    Choice(
+        "allow_psum",
+        (False, True),
+        "whether engines may touch PSUM",
+        "no page shows such a transfer",
+        "rings 4.4",
+    ),
+    Choice(
+        "uninitialised",
+        ("allow", "fault"),
+        "whether reading bytes nobody wrote is a fault",
+        "the device returns what the memory holds",
+        "rings 2.10",
+    ),
+    # front doors and output
+    Choice(
+        "solo_collective",
+        ("copy", "refuse"),
+        "what a collective does at one rank",
+        "a copy keeps the program running",
+        "dec.D43",
+    ),
+    Choice(
+        "log_stages",
+        ("all", "select"),
+        "which stages the log shows",
+        "select: from the selection on, the lines worked in the specification",
+        "dec.D48",
+    ),
+)
+
+CHOICES: Mapping[str, Choice] = {choice.name: choice for choice in _ALL}
+
+
+def choice_named(name: str) -> Choice:
+    """The declaration of a switch; raises UsageError with the nearest right name."""
+    found = CHOICES.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, CHOICES, 1)
+        raise UsageError(
+            f"no choice is named {name!r}",
+            rule="choices.name",
+            fix=f"write {near[0]}" if near else "dge choices lists them",
+        )
+    return found
+
+
+class Choices(Mapping[str, Value]):
+    """The switches of one run: defaults, overridden by what the user set; remembers which were asked.
+
+    >>> choices = Choices({"step_unit": "elements"})
+    >>> choices.text("step_unit"), choices.flag("fold_element")
+    ('elements', False)
+    >>> choices.used()
+    {'fold_element': False, 'step_unit': 'elements'}
+    """
+
+    __slots__ = ("_asked", "_set")
+
+    def __init__(self, overrides: Mapping[str, object] | None = None) -> None:
+        self._set: dict[str, Value] = {n: choice_named(n).parse(v) for n, v in (overrides or {}).items()}
+        self._asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Value:
+        choice = choice_named(name)
+        self._asked.add(name)
+        if name in self._set:
+            return self._set[name]
+        if name == "fold_element" and self._set.get("step_unit") == "elements":
+            return False  # D2: element steps keep the user's dimensions
+        return choice.default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(CHOICES)
+
+    def __len__(self) -> int:
+        return len(CHOICES)
+
+    def text(self, name: str) -> str:
+        """The value of a switch with named values."""
+        return str(self[name])
+
+    def flag(self, name: str) -> bool:
+        """The value of a yes or no switch."""
+        return bool(self[name])
+
+    def number(self, name: str) -> int:
+        """The value of a switch that takes a number (a hex text counts)."""
+        value = self[name]
+        return value if isinstance(value, int) else int(value, 0)
+
+    def is_set(self, name: str) -> bool:
+        """True when the user set this switch."""
+        return name in self._set
+
+    def overrides(self) -> dict[str, Value]:
+        """What the user set."""
+        return dict(self._set)
+
+    def used(self) -> dict[str, Value]:
+        """The switches that were asked so far, by name."""
+        asked = sorted(self._asked)
+        return {name: self[name] for name in asked}
+
+    def with_overrides(self, overrides: Mapping[str, object]) -> Choices:
+        """A new value in which `overrides` win; nothing counts as asked in it."""
+        return Choices({**self._set, **overrides})

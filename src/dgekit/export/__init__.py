@@ -1,0 +1,1 @@
+"""What leaves the tool: JSON forms and their schemas."""

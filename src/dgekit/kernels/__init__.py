@@ -1,0 +1,1 @@
+"""The hot loops behind one interface; the numpy form is the reference."""

@@ -1,0 +1,1 @@
+"""The firmware log grammar, from one table."""

@@ -1,0 +1,1 @@
+"""Everything that holds state: memory, semaphores, rings, doorbells, RDM, completion, engines, session."""

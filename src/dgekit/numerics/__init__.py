@@ -1,0 +1,1 @@
+"""Element conversion: dtype casts through fp32 and the arithmetic of accumulating copies."""

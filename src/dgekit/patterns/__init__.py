@@ -1,0 +1,1 @@
+"""N-D access patterns: immutable walks over bytes, their algebra, bounds and runs."""

@@ -1,0 +1,1 @@
+"""What a user asks: tensors, accesses, transfers; placement, folding, splitting, pseudo building."""

@@ -1,0 +1,202 @@
+"""What a user asked, as values: tensors, accesses, transfers and the whole workload.
+
+Units at this level: elements of the tensor's dtype. `Access.pattern` is `((step, count), ...)` outermost first, as
+NKI writes it. A front end builds a `Workload`; nothing below this package sees TOML, NEFF or Python kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dgekit.core.dtypes import DtypeInfo
+from dgekit.core.generations import Generation
+from dgekit.core.state import Mailbox, ShapeRegister
+
+Space = Literal["hbm", "sbuf"]
+Op = Literal["copy", "transpose", "gather", "scatter", "gather_transpose", "reduce"]
+Mode = Literal["unknown", "none", "swdge", "hwdge"]
+OPS: tuple[Op, ...] = ("copy", "transpose", "gather", "scatter", "gather_transpose", "reduce")
+MODES: tuple[Mode, ...] = ("unknown", "none", "swdge", "hwdge")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A named block of memory: HBM (row-major, contiguous) or SBUF (first dimension = partition, D40).
+
+    Pins (D39): `address` (SoC, HBM), `partition` and `offset` (SBUF; bytes inside the partition), `core`, `var_id`.
+    `linear` marks a NEFF state-buffer: SBUF seen as linear bytes, 0x40000 = the next partition (D17).
+    `init` is arange, zeros, ones, random, a path ending in .npy, or empty (uninitialised).
+    """
+
+    name: str
+    space: Space
+    shape: tuple[int, ...]
+    dtype: DtypeInfo
+    init: str = ""
+    seed: int = 0
+    address: int | None = None
+    partition: int | None = None
+    offset: int | None = None
+    core: int = 0
+    var_id: int | None = None
+    linear: bool = False
+    fn_form: bool = False
+    where: str = ""
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole tensor, densely packed."""
+        return self.elements * self.dtype.size
+
+    @property
+    def row_elements(self) -> int:
+        """Elements of one SBUF partition row: the product of all dimensions but the first."""
+        return self.elements // self.shape[0] if self.shape and self.shape[0] else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A pattern over one tensor: `offset` and `(step, count)` in elements, outermost first; None = the whole tensor."""
+
+    tensor: str
+    offset: int = 0
+    pattern: tuple[tuple[int, int], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound on one leg: general register `register` holds `limit` (None: whatever the register holds)."""
+
+    register: int
+    limit: int | None = None
+    notify: bool = True
+
+
+Compare = Literal["ge", "gt", "eq", "le", "lt"]
+UpdateOp = Literal["add", "sub", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Do not start before semaphore `semaphore` compares to `value`; then subtract `value` if `decrement` (D53).
+
+    The transfer file's `at_least` is `compare = "ge"`.
+    """
+
+    semaphore: int
+    value: int
+    compare: Compare = "ge"
+    decrement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A semaphore write that the issuing instruction itself does when it is done (its EVENTS block)."""
+
+    semaphore: int
+    op: UpdateOp
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class SemaphoreStep:
+    """An instruction of an engine stream that moves nothing: it waits, then updates semaphores."""
+
+    name: str
+    wait: tuple[Wait, ...] = ()
+    updates: tuple[Update, ...] = ()
+    engine: str = "pool"
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One request. `src` and `dst` for all ops; `indices` for gather, scatter, gather_transpose; `srcs` for reduce."""
+
+    name: str
+    op: Op
+    src: Access
+    dst: Access
+    mode: Mode = "unknown"
+    semaphore: int | None = None
+    increment: int = 1
+    wait: tuple[Wait, ...] = ()
+    updates: tuple[Update, ...] = ()
+    indices: Access | None = None
+    oob: Literal["error", "skip"] = "error"
+    accumulate: Literal["", "add"] = ""
+    non_unique: bool = False
+    src_bound: Bound | None = None
+    dst_bound: Bound | None = None
+    priority: int = 0
+    queue: str = ""
+    engine: str = "pool"
+    queue_type: str = ""
+    num_queues: int | None = None
+    srcs: tuple[Access, ...] = ()
+    compute: str = ""
+    scales: tuple[float, ...] = ()
+    constant: float | None = None
+    accum: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RawWords:
+    """A transfer given as words: 64 bytes (resolved, or a pseudo word), or 128 (pseudo and its extension), D41."""
+
+    name: str
+    words: bytes
+    mode: Mode = "unknown"
+    semaphore: int | None = None
+    increment: int | None = None
+    wait: tuple[Wait, ...] = ()
+    updates: tuple[Update, ...] = ()
+    engine: str = "pool"
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInit:
+    """Machine state a program sets before it starts (D41); registers hold unsigned 32-bit values."""
+
+    registers: Mapping[int, int] = field(default_factory=dict)
+    local_registers: Mapping[int, int] = field(default_factory=dict)
+    shape_registers: Mapping[int, ShapeRegister] = field(default_factory=dict)
+    address_table: Mapping[int, int | str] = field(default_factory=dict)
+    mailboxes: tuple[Mailbox, ...] = ()
+    priority_bytes: tuple[int, ...] = ()
+    semaphores: Mapping[int, int] = field(default_factory=dict)
+
+
+Item = Transfer | RawWords | SemaphoreStep
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Everything a front end hands over: generation, choice overrides, tensors, machine state and the transfers.
+
+    `base_dir` is where relative .npy paths start; `arrays` holds contents that did not come from a file name
+    (bytes of a NEFF member, numpy arrays of a kernel), by tensor name. Items of one `engine` run in order; a
+    blocked item holds up its own engine's stream only.
+    """
+
+    generation: Generation
+    tensors: tuple[Tensor, ...]
+    items: tuple[Item, ...]
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    state: MachineInit = field(default_factory=MachineInit)
+    base_dir: Path | None = None
+    arrays: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
