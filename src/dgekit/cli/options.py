@@ -1,0 +1,97 @@
+"""Options that every verb shares, and what they turn into."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from dgekit.core.choices import Choices
+from dgekit.core.errors import Issue, UsageError, has_errors
+from dgekit.core.generations import DEFAULT, Generation, generation_named
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(slots=True)
+class Globals:
+    """What was given before the verb: the same options, merged with those after it."""
+
+    gen: str | None = None
+    sets: tuple[str, ...] = ()
+
+
+def common(command: F) -> F:
+    """Add --gen, --set and --json to a verb."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print machine output on stdout.")(command)
+    command = click.option(
+        "--set", "sets", multiple=True, metavar="CHOICE=VALUE", help="Set a modelling switch (dge choices lists them)."
+    )(command)
+    return click.option(
+        "--gen", "gen", metavar="NAME", help="Generation: SUNDA, CAYMAN (trn2), MARIANA, MARIANA_PLUS, MAVERICK."
+    )(command)
+
+
+def chosen_generation(gen: str | None) -> Generation | None:
+    """The generation of --gen (after or before the verb); None when nobody named one."""
+    name = gen or _before_verb().gen
+    return generation_named(name) if name else None
+
+
+def generation_or_default(gen: str | None) -> Generation:
+    """The generation of --gen, else the reference generation CAYMAN."""
+    return chosen_generation(gen) or DEFAULT
+
+
+def overrides_from(sets: Iterable[str]) -> dict[str, str]:
+    """The switches of every --set, before and after the verb; raises UsageError for a form or name that is wrong."""
+    found: dict[str, str] = {}
+    for text in (*_before_verb().sets, *sets):
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set {text!r} is not CHOICE=VALUE", rule="cli.set")
+        found[name.strip()] = value.strip()
+    Choices(found)  # names and values are checked here
+    return found
+
+
+def _before_verb() -> Globals:
+    context = click.get_current_context(silent=True)
+    while context is not None:
+        if isinstance(context.obj, Globals):
+            return context.obj
+        context = context.parent
+    return Globals()
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """One JSON value on stdout."""
+    click.echo(json.dumps(value, indent=indent))
+
+
+def print_issues(issues: Iterable[Issue], *, err: bool = False) -> None:
+    """Issues for people, one a line, the severity coloured on a terminal."""
+    colours = {"error": "red", "warning": "yellow", "advice": "cyan", "unspecified": "magenta"}
+    for issue in issues:
+        text = str(issue)
+        severity, rest = text.split(":", 1)
+        stream = sys.stderr if err else sys.stdout
+        if use_colour(stream):
+            severity = click.style(severity, fg=colours[issue.severity])
+        click.echo(f"{severity}:{rest}", err=err)
+
+
+def use_colour(stream: Any) -> bool:
+    """Colour only on a terminal, and never when NO_COLOR is set."""
+    import os
+
+    return bool(stream.isatty()) and "NO_COLOR" not in os.environ
+
+
+def exit_code(issues: Iterable[Issue]) -> int:
+    """1 when an issue is an error, else 0."""
+    return 1 if has_errors(issues) else 0

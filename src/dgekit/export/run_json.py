@@ -1,0 +1,66 @@
+"""The JSON form of a run (schema dgekit.run/1, schemas/run.json)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dgekit.descriptors.summary import summary
+from dgekit.firmware.values import DimPush, Generate, MicroOp
+from dgekit.machine.results import RunResult, TransferResult
+
+RUN_SCHEMA = "dgekit.run/1"
+
+
+def run_to_json(run: RunResult) -> dict[str, Any]:
+    """The object that `dge run --json` prints."""
+    return {
+        "schema": RUN_SCHEMA,
+        "generation": run.generation.name,
+        "choices": dict(run.choices),
+        "transfers": [transfer_to_json(result) for result in run.transfers],
+        "semaphores": {str(index): value for index, value in run.semaphores.items()},
+        "tensors": {
+            name: {
+                "shape": list(entry.tensor.shape),
+                "dtype": entry.tensor.dtype.name,
+                "sha256": entry.sha256,
+            }
+            for name, entry in run.tensors.items()
+        },
+        "log": list(run.log),
+        "issues": [issue.to_json() for issue in run.issues],
+    }
+
+
+def transfer_to_json(result: TransferResult) -> dict[str, Any]:
+    """One entry of `transfers`."""
+    return {
+        "name": result.name,
+        "kind": result.kind,
+        "mode": result.mode,
+        "backend": result.backend.value,
+        "words": {
+            "pseudo": [word.hex() for word in result.pseudo],
+            "resolved": [word.hex() for word in result.resolved],
+        },
+        "program": [micro_op_to_json(op) for op in result.program],
+        "descriptors": summary(result.descriptors),
+        "status": result.status,
+        "issues": [issue.to_json() for issue in result.issues],
+    }
+
+
+def micro_op_to_json(op: MicroOp) -> dict[str, Any]:
+    """One micro-op; addresses are hex strings (D44), a 65536-byte element stays 65536 (D49)."""
+    if isinstance(op, Generate):
+        return {
+            "op": "GENERATE",
+            "dma": op.dma,
+            "dir": op.dir,
+            "addr": hex(op.addr),
+            "elem_size": op.elem_size,
+            "sem_num": op.sem_num,
+        }
+    if isinstance(op, DimPush):
+        return {"op": "DIMPUSH", "dma": op.dma, "num": list(op.num), "step": list(op.step)}
+    return {"op": "REGWRITE", "dma": op.dma}

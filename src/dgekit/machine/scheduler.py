@@ -1,0 +1,79 @@
+"""Order between the items of a workload: one in-order stream an engine, held up by waits (D43, D53)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from dgekit.core.errors import Deadlock
+from dgekit.machine.semaphores import Semaphores
+from dgekit.transfers.transfer import Item, Wait
+
+Entry = tuple[int, Item]
+
+
+def is_met(wait: Wait, semaphores: Semaphores) -> bool:
+    """True when the semaphore's value satisfies the wait."""
+    have = semaphores.value(wait.semaphore)
+    match wait.compare:
+        case "ge":
+            return have >= wait.value
+        case "gt":
+            return have > wait.value
+        case "eq":
+            return have == wait.value
+        case "le":
+            return have <= wait.value
+        case "lt":
+            return have < wait.value
+
+
+def run_in_order(items: Iterable[Item], semaphores: Semaphores, run: Callable[[int, Item], None]) -> None:
+    """Run every item once; the head of each engine's stream goes as soon as its waits hold.
+
+    Among ready heads the one that stands first in the program goes first, so that a run is reproducible.
+    Raises Deadlock with the wait graph when every stream is held up.
+    """
+    streams: dict[str, deque[Entry]] = {}
+    for index, item in enumerate(items):
+        streams.setdefault(item.engine, deque()).append((index, item))
+    while streams:
+        ready = [stream for stream in streams.values() if all(is_met(w, semaphores) for w in stream[0][1].wait)]
+        if not ready:
+            raise _deadlock(streams, semaphores)
+        index, item = min(ready, key=lambda stream: stream[0][0]).popleft()
+        for wait in item.wait:
+            if wait.decrement:
+                semaphores.add(wait.semaphore, -wait.value)
+        run(index, item)
+        streams = {engine: stream for engine, stream in streams.items() if stream}
+
+
+def _deadlock(streams: dict[str, deque[Entry]], semaphores: Semaphores) -> Deadlock:
+    graph = []
+    for engine, stream in streams.items():
+        _, item = stream[0]
+        for wait in item.wait:
+            if not is_met(wait, semaphores):
+                graph.append(
+                    {
+                        "engine": engine,
+                        "item": item.name,
+                        "semaphore": wait.semaphore,
+                        "compare": wait.compare,
+                        "wants": wait.value,
+                        "has": semaphores.value(wait.semaphore),
+                    }
+                )
+    lines = ", ".join(
+        f"{edge['item']} on {edge['engine']} waits for semaphore {edge['semaphore']} {edge['compare']} "
+        f"{edge['wants']} (it is {edge['has']})"
+        for edge in graph
+    )
+    return Deadlock(
+        f"no stream can go on: {lines}",
+        where=str(graph[0]["item"]) if graph else "",
+        values={"waits": graph},
+        source="dec.D53",
+        fix="let an earlier transfer increment the semaphore, or move the waiting one to another engine",
+    )
