@@ -97,6 +97,20 @@ _ALL = (
         "two pages differ; the strict form takes 2-byte types only",
         "isa-words 4.4",
     ),
+    Choice(
+        "gather_elem_size",
+        ("dst", "src"),
+        "which element size of a pseudo becomes elem_size of DMA_GATHER_XPOSE",
+        "the destination's lies at the same offset, 60",
+        "isa-words 8.30",
+    ),
+    Choice(
+        "kind0_compute_op",
+        ("extension", "none"),
+        "where the compute_op of a resolved DMA_DIRECT2D comes from",
+        "an ADD needs the extension's; whether the loader reads it is not published",
+        "isa-words 5.2",
+    ),
     # selection and emit
     Choice(
         "select",

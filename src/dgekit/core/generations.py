@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import UsageError
 
 KIB = 1 << 10
@@ -62,10 +63,12 @@ class Generation:
     has_fast_path: bool = False
     has_inline_descriptors: bool = False
     has_event_modes: bool = True
+    has_offset_waits: bool = False
     has_feature_flags: bool = True
     m2s_size: int = 0x20000
     opcodes_absent: frozenset[int] = field(default_factory=frozenset)
     dge_kinds: int = 4
+    dtypes: frozenset[int] = frozenset()
     availability_base: int = 0
 
     @property
@@ -125,29 +128,37 @@ _V2_MAP = AddressMap(
     engines_per_pair=16,
 )
 
+# isa-words 2.5: 16 element types on v2 and v3, 24 on v4, 30 on v5
+_V3_DTYPES = frozenset(code for code in Dtype if code <= Dtype.FP8_EXP5)
+_V4_DTYPES = _V3_DTYPES | {Dtype.FP4_EXP2} | {code for code in Dtype if code >= Dtype.CPTC1}
+_V5_DTYPES = frozenset(Dtype)
+
 SUNDA = Generation(
     "SUNDA", 2, ("trn1", "inf2", "nc-v2", "v2"), _V2_MAP,
     active_bytes=192 * KIB, tx_cap=64, rx_cap=128, cce_elements=1024, check_ring_id=True, strong_order_write=False,
-    has_push_model=False, has_selector=False, has_feature_flags=False, dge_kinds=2,
+    has_push_model=False, has_selector=False, has_feature_flags=False, dge_kinds=2, dtypes=_V3_DTYPES,
     opcodes_absent=frozenset({0xB9, 0xBA, 0xBD, 0xBF, 0xD7, 0xF1}),
 )  # fmt: skip
 _V3_ABSENT = frozenset({0xB9, 0xBA})
 CAYMAN = Generation(
     "CAYMAN", 3, ("trn2", "nc-v3", "v3"), _V3_MAP,
-    has_regwrite=True, opcodes_absent=_V3_ABSENT, availability_base=0x5DA0,
+    has_regwrite=True, opcodes_absent=_V3_ABSENT, availability_base=0x5DA0, dtypes=_V3_DTYPES,
 )  # fmt: skip
 MARIANA = Generation(
     "MARIANA", 4, ("trn3", "nc-v4", "v4"), _V4_MAP,
     active_bytes=256 * KIB, has_regwrite=True, opcodes_absent=_V3_ABSENT, availability_base=0x5FE0,
+    dtypes=_V4_DTYPES,
 )  # fmt: skip
 MARIANA_PLUS = Generation(
     "MARIANA_PLUS", 4, ("trn3+", "nc-v4+", "v4+"), _V4_MAP,
     active_bytes=256 * KIB, has_fast_path=True, opcodes_absent=_V3_ABSENT, availability_base=0x5FE0,
+    dtypes=_V4_DTYPES,
 )  # fmt: skip
 MAVERICK = Generation(
     "MAVERICK", 5, ("trn4", "nc-v5", "v5"), _V4_MAP,
     partition_stride=1024 * KIB, active_bytes=512 * KIB, engines=8, max_packet_bytes=256 * KIB,
     has_push_model=False, has_inline_descriptors=True, has_event_modes=False, m2s_size=0x40000,
+    has_offset_waits=True, dtypes=_V5_DTYPES,
 )  # fmt: skip
 
 GENERATIONS: tuple[Generation, ...] = (SUNDA, CAYMAN, MARIANA, MARIANA_PLUS, MAVERICK)
