@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dgekit.core.dtypes import DtypeInfo
+from dgekit.core.errors import Issue
 from dgekit.core.generations import Generation
 from dgekit.core.state import Mailbox, ShapeRegister
 
@@ -67,11 +68,16 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A pattern over one tensor: `offset` and `(step, count)` in elements, outermost first; None = the whole tensor."""
+    """A pattern over one tensor: `offset` and `(step, count)` in elements, outermost first; None = the whole tensor.
+
+    `dtype` reads the tensor's bytes as another type (a NEFF variable is bytes, each entry names its own type);
+    offset, pattern and the transfer's types then count in that type. None: the tensor's own.
+    """
 
     tensor: str
     offset: int = 0
     pattern: tuple[tuple[int, int], ...] | None = None
+    dtype: DtypeInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +195,7 @@ class Workload:
 
     `base_dir` is where relative .npy paths start; `arrays` holds contents that did not come from a file name
     (bytes of a NEFF member, numpy arrays of a kernel), by tensor name. Items of one `engine` run in order; a
-    blocked item holds up its own engine's stream only.
+    blocked item holds up its own engine's stream only. `issues` is what the front end noticed and went on from.
     """
 
     generation: Generation
@@ -200,3 +206,4 @@ class Workload:
     base_dir: Path | None = None
     arrays: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
+    issues: tuple[Issue, ...] = ()
