@@ -286,6 +286,14 @@ _ALL = (
         "the device returns what the memory holds",
         "rings 2.10",
     ),
+    # numerics
+    Choice(
+        "ocp_sat",
+        (False, True),
+        "whether FP8 overflow saturates to the largest finite value",
+        "off: overflow gives the infinity, or NaN where the format has none",
+        "cce.CHOICE-36, cce.CHOICE-39",
+    ),
     # front doors and output
     Choice(
         "solo_collective",
