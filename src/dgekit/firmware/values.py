@@ -1,7 +1,8 @@
 """The values that travel through the DGE: shapes, plan, backend and the micro-op program.
 
-Units: steps are BYTES here, whatever `step_unit` says about the word; `elem_size` is the true byte count (65536,
-never 0). Index 0 of `num` and `step` is the fastest dimension. Sources: pipeline 2.4, 3, 4.3 and 5.1.
+Units: the steps of a shape are BYTES, whatever `step_unit` says about the word; `elem_size` is the true byte count
+(65536, never 0). Micro-ops and log lines carry steps in the unit of the word (`DgeShape.unit` bytes, D1), as the
+firmware pushes them. Index 0 of `num` and `step` is the fastest dimension. Sources: pipeline 2.4, 3, 4.3 and 5.1.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ class BoundCheck:
 
 @dataclass(frozen=True, slots=True)
 class DgeShape:
-    """One side of a word as the firmware holds it: address resolved, shape registers read."""
+    """One side of a word as the firmware holds it: address resolved, shape registers read.
+
+    `elem_size` of a transpose (0xbd, 0xf1) is the size of its dtype. `unit` is what one step of the word counts in
+    bytes; `shape_register` the register the shape came from. `bound` guards the index of an indirect leg (0xbb, and
+    the source of 0xf1), else the address.
+    """
 
     start: int
     num: tuple[int, ...]
@@ -59,6 +65,13 @@ class DgeShape:
     is_src: bool
     on_chip: bool
     bound: BoundCheck = BoundCheck()
+    unit: int = 1
+    shape_register: int | None = None
+
+    @property
+    def word_step(self) -> tuple[int, ...]:
+        """The steps in the unit of the word, as log lines and micro-ops carry them."""
+        return tuple(step // self.unit for step in self.step)
 
     def walk(self) -> Walk:
         """The byte walk of this side."""
@@ -79,7 +92,9 @@ class Tile:
 class Indices:
     """The index vectors of an indirect word, read from memory: None = that leg is direct.
 
-    `error_policy` is the word's idx_bound_is_err; `non_unique` its non_unique_dst_idx.
+    `error_policy` is the word's idx_bound_is_err (0xf1 has no such flag: there the notification bit of its bound
+    decides, as for 0xbb with the flag clear); `non_unique` its non_unique_dst_idx; `src_dim` and `dst_dim` are the
+    dimensions an index replaces (gather_dim, scatter_dim; X is 0).
     """
 
     src: tuple[int, ...] | None = None
@@ -88,6 +103,8 @@ class Indices:
     dst_address: int = 0
     error_policy: bool = True
     non_unique: bool = False
+    src_dim: int = 0
+    dst_dim: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +167,7 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class DimPush:
-    """DIMPUSH: one dimension; `num` = (source count, destination count), `step` = (source, destination step)."""
+    """DIMPUSH: one dimension; `num` = (source count, destination count), `step` = both steps in the word's unit."""
 
     dma: int
     num: tuple[int, int]
