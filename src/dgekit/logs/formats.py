@@ -1,6 +1,6 @@
 """The log grammar: every format string of the firmware that the specification knows, one row each.
 
-Texts are exact (`docs`: pipeline 7.3, data file `log-strings.json`) without the line feed; the two dialects are
+Texts are exact (pipeline 7.3, data file `log-strings.json`), without the line feed; the two dialects are
 `S: ` (NX sequencer) and `P%i: ` (Q7, `%i` = processor id), `R: ` is the Q7 remapper. Stages `token` and `symbol`
 are no lines: values of `%s` and names that an assertion prints.
 """

@@ -1,0 +1,85 @@
+"""The C printf of the firmware, for the conversions its format strings use.
+
+`int` and `size_t` have 32 bits on the device (Xtensa), `long long` has 64: a number outside is printed as C would,
+by its low bits; a negative one under `%x` or `%u` as two's complement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from dgekit.core.errors import InternalError
+
+_CONVERSION = re.compile(r"%(?P<zero>0?)(?P<width>[0-9]*)(?P<length>ll|z|)(?P<kind>[diuxXsp%])")
+_BITS = {"": 32, "z": 32, "ll": 64}
+
+Printer = Callable[[object], str]
+
+
+@cache
+def compile_format(text: str) -> tuple[tuple[str, ...], tuple[Printer, ...]]:
+    """The literal pieces of a format and one printer between each two; raises InternalError for another conversion."""
+    literals = [""]
+    printers: list[Printer] = []
+    place = 0
+    while (start := text.find("%", place)) >= 0:
+        match = _CONVERSION.match(text, start)
+        if match is None:
+            raise InternalError(f"no printf conversion at character {start} of {text!r}", rule="logs.printf")
+        literals[-1] += text[place:start]
+        place = match.end()
+        if match["kind"] == "%":
+            literals[-1] += "%"
+            continue
+        printers.append(_printer(match["kind"], match["length"], match["zero"], match["width"]))
+        literals.append("")
+    literals[-1] += text[place:]
+    return tuple(literals), tuple(printers)
+
+
+def printf(text: str, args: Sequence[object]) -> str:
+    """The text with its arguments; raises InternalError when their number or types do not fit.
+
+    >>> printf("P%i: addr=0x%08x step=0x%x [%d] %s", (3, 0x1000, -4, -4, "RD"))
+    'P3: addr=0x00001000 step=0xfffffffc [-4] RD'
+    """
+    literals, printers = compile_format(text)
+    if len(args) != len(printers):
+        raise InternalError(
+            f"{len(args)} arguments for the {len(printers)} conversions of {text!r}",
+            rule="logs.printf",
+            values={"given": len(args), "wanted": len(printers)},
+        )
+    pieces = [literals[0]]
+    for printer, arg, literal in zip(printers, args, literals[1:], strict=True):
+        pieces += (printer(arg), literal)
+    return "".join(pieces)
+
+
+def _printer(kind: str, length: str, zero: str, width: str) -> Printer:
+    if kind == "s":
+        return _text
+    bits = _BITS[length]
+    mask = (1 << bits) - 1
+    if kind == "p":
+        return lambda arg: f"{_number(arg) & mask:#x}" if _number(arg) & mask else "(nil)"
+    if kind in "di":
+        half = 1 << (bits - 1)
+        spec = zero + width + "d"
+        return lambda arg: format((_number(arg) + half & mask) - half, spec)
+    spec = zero + width + ("d" if kind == "u" else kind)
+    return lambda arg: format(_number(arg) & mask, spec)
+
+
+def _number(arg: object) -> int:
+    if not isinstance(arg, int):
+        raise InternalError(f"{arg!r} is not the number its conversion prints", rule="logs.printf")
+    return arg
+
+
+def _text(arg: object) -> str:
+    if not isinstance(arg, str):
+        raise InternalError(f"{arg!r} is not the text that %s prints", rule="logs.printf")
+    return arg
