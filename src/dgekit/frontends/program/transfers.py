@@ -1,0 +1,177 @@
+"""`[[transfers]]` to `Transfer` and `RawWords`: which keys belong to which op, and what they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dgekit.core.dtypes import dtype_named
+from dgekit.core.errors import UsageError
+from dgekit.frontends.events_block import word_events
+from dgekit.frontends.place import Place, nearest
+from dgekit.frontends.program.keys import WORD_BYTES
+from dgekit.transfers.transfer import Access, Bound, Item, RawWords, Transfer, Wait
+
+INDIRECT_OPS = ("gather", "scatter", "gather_transpose")
+REDUCE_KEYS = ("srcs", "compute", "scales", "constant", "accum")
+OPS_OF_KEY: Mapping[str, tuple[str, ...]] = {
+    "src": ("copy", "transpose", *INDIRECT_OPS),
+    "indices": INDIRECT_OPS,
+    "oob": INDIRECT_OPS,
+    "accumulate": ("copy", "gather", "scatter"),
+    "non_unique_dst_idx": ("scatter",),
+    **dict.fromkeys(REDUCE_KEYS, ("reduce",)),
+}
+WORD_KEYS = ("name", "word", "mode", "semaphore", "increment", "wait", "engine")
+_PSEUDO_DIRECT2D = 0xD4
+_PSEUDO_EXTENSION = 0xDA
+
+
+def read_transfers(
+    tables: Iterable[dict[str, Any]], raw: list[dict[str, Any]], place: Place, tensors: Iterable[str]
+) -> tuple[Item, ...]:
+    """All transfers in program order; `raw` are the tables as written, to tell a default from a value given.
+
+    Raises InputError for keys that do not belong together, unknown tensors and names given twice.
+    """
+    known = frozenset(tensors)
+    items = []
+    taken: dict[str, int] = {}
+    for index, (table, written) in enumerate(zip(tables, raw, strict=True)):
+        here = place.item(index)
+        name = table["name"] or f"t{index}"
+        if name in taken:
+            raise here.key("name").error(
+                "duplicate", f"transfers[{taken[name]}] is named {name!r} already", fix="give one of them another name"
+            )
+        taken[name] = index
+        reader = _raw_words if table["word"] is not None else _transfer
+        items.append(reader(name, table, written, here, known))
+    return tuple(items)
+
+
+def _raw_words(name: str, table: dict[str, Any], written: dict[str, Any], place: Place, known: frozenset[str]) -> Item:
+    for key in written:
+        if key not in WORD_KEYS:
+            raise place.key(key).error(
+                "conflict", f"a transfer given as a word has no `{key}`", fix="one of " + ", ".join(WORD_KEYS)
+            )
+    words: bytes = table["word"]
+    if len(words) > WORD_BYTES and (words[0], words[WORD_BYTES]) != (_PSEUDO_DIRECT2D, _PSEUDO_EXTENSION):
+        raise place.key("word").error(
+            "value",
+            f"two words are a pseudo word {_PSEUDO_DIRECT2D:#x} and its extension {_PSEUDO_EXTENSION:#x}, "
+            f"these are {words[0]:#x} and {words[WORD_BYTES]:#x}",
+            values={"first": words[0], "second": words[WORD_BYTES]},
+            source="isa-words 3.6",
+        )
+    waits, updates = word_events(words[:WORD_BYTES], str(place.key("word")))
+    return RawWords(
+        name=name,
+        words=words,
+        mode=table["mode"],
+        semaphore=table["semaphore"],
+        increment=table["increment"],
+        wait=_waits(table["wait"]) + waits,
+        updates=updates,
+        engine=table["engine"],
+        where=str(place),
+    )
+
+
+def _transfer(name: str, table: dict[str, Any], written: dict[str, Any], place: Place, known: frozenset[str]) -> Item:
+    op: str = table["op"]
+    _refuse_foreign_keys(op, written, place)
+    _refuse_missing_keys(op, table, place)
+    srcs = tuple(_access(value, place.key("srcs").item(k), known) for k, value in enumerate(table["srcs"] or ()))
+    return Transfer(
+        name=name,
+        op=table["op"],
+        src=srcs[0] if srcs else _access(table["src"], place.key("src"), known),
+        dst=_access(table["dst"], place.key("dst"), known),
+        mode=table["mode"],
+        semaphore=table["semaphore"],
+        increment=1 if table["increment"] is None else table["increment"],
+        wait=_waits(table["wait"]),
+        indices=_access(table["indices"], place.key("indices"), known) if table["indices"] else None,
+        oob=table["oob"] or "error",
+        accumulate=table["accumulate"] or "",
+        non_unique=bool(table["non_unique_dst_idx"]),
+        src_bound=_bound(table["src_bound"]),
+        dst_bound=_bound(table["dst_bound"]),
+        priority=table["priority"],
+        queue=table["queue"] or "",
+        engine=table["engine"],
+        srcs=srcs,
+        compute=table["compute"] or "",
+        scales=table["scales"] or (),
+        constant=table["constant"],
+        accum=_accum(table["accum"], place.key("accum")),
+        where=str(place),
+    )
+
+
+def _refuse_foreign_keys(op: str, written: dict[str, Any], place: Place) -> None:
+    for key in written:
+        ops = OPS_OF_KEY.get(key)
+        if ops and op not in ops:
+            raise place.key(key).error("conflict", f"op = {op} has no `{key}`", fix="it belongs to " + ", ".join(ops))
+    if "increment" in written and "semaphore" not in written:
+        raise place.key("increment").error("conflict", "an increment without a semaphore", fix="add semaphore = N")
+
+
+def _refuse_missing_keys(op: str, table: dict[str, Any], place: Place) -> None:
+    needed = ["dst", "srcs", "compute"] if op == "reduce" else ["src", "dst"]
+    if op in INDIRECT_OPS:
+        needed.append("indices")
+    for key in needed:
+        if table[key] is None:
+            raise place.error("missing", f"op = {op} needs `{key}`", fix=f"add {key}")
+    if table["scales"] and len(table["scales"]) != len(table["srcs"]):
+        raise place.key("scales").error(
+            "value",
+            f"{len(table['scales'])} scales for {len(table['srcs'])} sources",
+            values={"scales": len(table["scales"]), "srcs": len(table["srcs"])},
+        )
+
+
+def _access(value: Any, place: Place, known: frozenset[str]) -> Access:
+    if isinstance(value, str):
+        return Access(_tensor_name(value, place, known))
+    pattern = value["pattern"]
+    for index, (_, count) in enumerate(pattern or ()):
+        if count < 1:
+            raise (
+                place.key("pattern")
+                .item(index)
+                .error(
+                    "value", f"count {count} is below 1", values={"count": count}, fix="[step, count], count at least 1"
+                )
+            )
+    return Access(_tensor_name(value["tensor"], place.key("tensor"), known), value["offset"], pattern)
+
+
+def _tensor_name(name: str, place: Place, known: frozenset[str]) -> str:
+    if name not in known:
+        near = nearest(name, known)
+        raise place.error(
+            "tensor", f"there is no tensor {name!r}", fix=f"write {near}" if near else f"add [tensors.{name}]"
+        )
+    return name
+
+
+def _waits(tables: tuple[dict[str, Any], ...] | None) -> tuple[Wait, ...]:
+    return tuple(Wait(t["semaphore"], t["at_least"], "ge", t["decrement"]) for t in tables or ())
+
+
+def _bound(table: dict[str, Any] | None) -> Bound | None:
+    return Bound(table["register"], table["limit"], table["notify"]) if table else None
+
+
+def _accum(name: str | None, place: Place) -> str:
+    if name is None:
+        return ""
+    try:
+        return dtype_named(name).name
+    except UsageError as problem:
+        raise place.error("value", problem.message, fix=problem.fix) from None
