@@ -32,6 +32,7 @@ class AddressMap:
     engine_first: tuple[int, ...] = ()
     engine_stride: int = 0x100000
     engines_per_pair: int = 32
+    tpb_regions: tuple[tuple[str, int, int], ...] = ()  # further (name, offset, size) inside a TPB
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Generation:
     has_offset_waits: bool = False
     has_feature_flags: bool = True
     m2s_size: int = 0x20000
+    has_psum: bool = True
     opcodes_absent: frozenset[int] = field(default_factory=frozenset)
     dge_kinds: int = 4
     dtypes: frozenset[int] = frozenset()
@@ -89,6 +91,12 @@ class Generation:
 _DIE = 1 << 47
 _V3_TPB = (0x2000000000, 0x3000000000, 0x6000000000, 0x7000000000)
 _V3_ENGINE = (0x1002000000, 0x5004000000)
+_V3_REGIONS = (
+    ("SBUF scratch RAM", 0x4000000, 32 * MIB),
+    ("SBUF decode alias", 0x800000000, 32 * MIB),
+    *((f"Q7 core {n} IRAM", 0x803100000 + n * MIB, 128 * KIB) for n in range(8)),
+    *((f"Q7 core {n} DRAM", 0x803180000 + n * MIB, 256 * KIB) for n in range(8)),
+)
 _V3_MAP = AddressMap(
     tpb_bases=_V3_TPB + tuple(base | _DIE for base in _V3_TPB),
     tpb_size=0x804000000,
@@ -100,6 +108,7 @@ _V3_MAP = AddressMap(
     hbm_size=24 * GIB,
     host_base=0x400000000000,
     engine_first=_V3_ENGINE + tuple(base | _DIE for base in _V3_ENGINE),
+    tpb_regions=_V3_REGIONS,
 )
 _V4_MAP = AddressMap(
     tpb_bases=_V3_MAP.tpb_bases,
@@ -112,6 +121,7 @@ _V4_MAP = AddressMap(
     hbm_size=36 * GIB,
     host_base=_V3_MAP.host_base,
     engine_first=_V3_MAP.engine_first,
+    tpb_regions=_V3_REGIONS,
 )
 _V2_MAP = AddressMap(
     tpb_bases=(0xFFFC0000000, 0xFFFC4000000),
@@ -158,6 +168,7 @@ MAVERICK = Generation(
     "MAVERICK", 5, ("trn4", "nc-v5", "v5"), _V4_MAP,
     partition_stride=1024 * KIB, active_bytes=512 * KIB, engines=8, max_packet_bytes=256 * KIB,
     has_push_model=False, has_inline_descriptors=True, has_event_modes=False, m2s_size=0x40000,
+    has_psum=False,
     has_offset_waits=True, dtypes=_V5_DTYPES,
 )  # fmt: skip
 

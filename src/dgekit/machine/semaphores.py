@@ -1,0 +1,136 @@
+"""Semaphores and events of one core: 256 signed 32-bit counters and 256 event words (rings 4.2, decision D42)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dgekit.core.errors import MemoryFault, Unspecified, UsageError
+from dgekit.core.state import NUM_SEMAPHORES
+
+NUM_EVENTS = 256
+STRIDE = 4
+WINDOW_SIZE = 0x2000
+
+# offset of each register file inside the EVT_SEM window (rings 4.2, driver)
+EVENT, SEM_READ, SEM_SET, SEM_INC, SEM_DEC = 0x0000, 0x1000, 0x1400, 0x1800, 0x1C00
+_FILES = {EVENT: "event", SEM_READ: "read", SEM_SET: "set", SEM_INC: "inc", SEM_DEC: "dec"}
+_FILE_SIZE = NUM_SEMAPHORES * STRIDE
+
+
+def signed32(value: int) -> int:
+    """The low 32 bits of a number as a signed value.
+
+    >>> signed32(0xFFFFFFFF), signed32(1 << 31)
+    (-1, -2147483648)
+    """
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One update of a semaphore; `wrapped` is set when the sum left the signed 32-bit range."""
+
+    semaphore: int
+    before: int
+    after: int
+    wrapped: bool = False
+
+
+class Semaphores:
+    """The counters and events of one core. Adding wraps modulo 2**32 and says so in the returned `Change`."""
+
+    __slots__ = ("_events", "_values")
+
+    def __init__(self) -> None:
+        self._values = [0] * NUM_SEMAPHORES
+        self._events = [0] * NUM_EVENTS
+
+    def read(self, semaphore: int) -> int:
+        """The signed value; raises UsageError for a number that is no semaphore."""
+        return self._values[self._checked(semaphore)]
+
+    def set(self, semaphore: int, value: int) -> Change:
+        """Store a value (its low 32 bits, signed)."""
+        before = self.read(semaphore)
+        self._values[semaphore] = signed32(value)
+        return Change(semaphore, before, self._values[semaphore], self._values[semaphore] != value)
+
+    def add(self, semaphore: int, amount: int) -> Change:
+        """Add a signed amount; an INC write adds the value written (rings 4.2)."""
+        return self.set(semaphore, self.read(semaphore) + amount)
+
+    def event(self, number: int) -> int:
+        """The 32-bit word of an event."""
+        return self._events[self._checked(number)]
+
+    def nonzero(self) -> dict[int, int]:
+        """All semaphores that are not 0, in order (D42)."""
+        return {n: value for n, value in enumerate(self._values) if value}
+
+    def read_window(self, offset: int) -> int:
+        """The unsigned word a 4-byte read at `offset` of the EVT_SEM window returns."""
+        name, index = _register(offset)
+        if name == "event":
+            return self._events[index]
+        if name == "read":
+            return self._values[index] % (1 << 32)
+        raise Unspecified(
+            f"no source says what reading the {name} window of semaphore {index} returns",
+            rule="rings.4.2",
+            values={"offset": offset},
+            fix=f"read at window offset {SEM_READ + index * STRIDE:#x}",
+        )
+
+    def write_window(self, offset: int, word: int) -> Change | None:
+        """A 4-byte write at `offset` of the EVT_SEM window; None for an event."""
+        name, index = _register(offset)
+        if name == "event":
+            self._events[index] = word % (1 << 32)
+            return None
+        if name == "set":
+            return self.set(index, signed32(word))
+        if name == "inc":
+            return self.add(index, signed32(word))
+        if name == "dec":
+            return self.add(index, -signed32(word))
+        raise MemoryFault(
+            f"the read window of semaphore {index} takes no writes",
+            rule="memory.evt_sem",
+            values={"offset": offset},
+            fix=f"write at window offset {SEM_SET + index * STRIDE:#x} to set it, {SEM_INC + index * STRIDE:#x} to add",
+        )
+
+    @staticmethod
+    def _checked(number: int) -> int:
+        if not 0 <= number < NUM_SEMAPHORES:
+            raise UsageError(
+                f"semaphore {number} does not exist",
+                rule="dec.D42",
+                values={"semaphore": number, "semaphores": NUM_SEMAPHORES},
+            )
+        return number
+
+
+def window_fault(offset: int, size: int) -> str:
+    """Why an access of `size` bytes at `offset` of the EVT_SEM window is refused; empty when it is legal."""
+    if size != STRIDE or offset % STRIDE:
+        return f"semaphores and events take aligned 4-byte accesses, not {size} bytes at window offset {offset:#x}"
+    if not any(start <= offset < start + _FILE_SIZE for start in _FILES):
+        return f"no semaphore or event is at window offset {offset:#x}"
+    return ""
+
+
+def window_address(window_base: int, file: int, index: int) -> int:
+    """SoC address of entry `index` of a register file (EVENT, SEM_READ, SEM_SET, SEM_INC, SEM_DEC).
+
+    >>> hex(window_address(0x2802700000, SEM_INC, 10))
+    '0x2802701828'
+    """
+    return window_base + file + index * STRIDE
+
+
+def _register(offset: int) -> tuple[str, int]:
+    for start, name in _FILES.items():
+        if start <= offset < start + _FILE_SIZE:
+            return name, (offset - start) // STRIDE
+    raise MemoryFault(window_fault(offset, STRIDE), rule="memory.evt_sem", values={"offset": offset})
