@@ -56,7 +56,7 @@ def _expanded(work: ChannelWork, generation: Generation, packet_bytes: int) -> C
 
 def _copy(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch:
     _same_total(work, work.src.nbytes, work.dst.nbytes, "bytes")
-    _check_size(len(work.src) + len(work.dst) + 2 * work.src.nbytes // caps.nbytes)
+    check_count(len(work.src) + len(work.dst) + 2 * work.src.nbytes // caps.nbytes)
     ends = packet_ends(work.src, work.dst, caps)
     begins = _begins(ends)
     src, dst = cut(work.src, ends), cut(work.dst, ends)
@@ -75,7 +75,7 @@ def _cast(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch
     src_ends, dst_ends = _element_ends(work.src, in_size), _element_ends(work.dst, out_size)
     _same_total(work, int(src_ends[-1]), int(dst_ends[-1]), "elements")
     elements = _element_cap(generation, caps, in_size)
-    _check_size(len(src_ends) + len(dst_ends) + int(src_ends[-1]) // elements)
+    check_count(len(src_ends) + len(dst_ends) + int(src_ends[-1]) // elements)
     ends = capped_ends(union(src_ends, dst_ends), elements)
     src, dst = cut(work.src, ends * in_size), cut(work.dst, ends * out_size)
     m2s, s2m = columns(src), columns(dst)
@@ -93,7 +93,7 @@ def _add(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch:
     _check_add(work)
     src_ends = _element_ends(work.src, size)
     elements = _element_cap(generation, caps, size)
-    _check_size(3 * (len(src_ends) + int(src_ends[-1]) // elements))
+    check_count(3 * (len(src_ends) + int(src_ends[-1]) // elements))
     ends = capped_ends(src_ends, elements) * size
     src, dst = cut(work.src, ends), cut(work.dst, ends)
     both = Runs(np.stack((dst.starts, src.starts), 1).ravel(), np.repeat(src.lengths, 2))
@@ -109,7 +109,7 @@ def _add(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch:
 def _transpose(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch:
     """One packet a tile: an M2S BD a row, an S2M BD a column; exempt from the receive cap (D12)."""
     tiles = _tiles(work, generation)
-    _check_size(len(work.src) + len(work.dst))
+    check_count(len(work.src) + len(work.dst))
     each = np.arange(tiles)
     m2s, s2m = columns(work.src), columns(work.dst)
     packets = packet_table(work, each * work.tile_rows, len(m2s), each * work.tile_cols, len(s2m))
@@ -214,7 +214,8 @@ def _same_total(work: ChannelWork, taken: int, filled: int, unit: str) -> None:
         )
 
 
-def _check_size(estimate: int) -> None:
+def check_count(estimate: int) -> None:
+    """Raise Unsupported for more descriptors than this tool builds at once."""
     if estimate > MAX_BDS:
         raise Unsupported(
             f"about {estimate} descriptors are over the {MAX_BDS} this tool builds at once",

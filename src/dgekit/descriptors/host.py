@@ -10,6 +10,7 @@ from dgekit.core.errors import RingError
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import U32, ChannelBatch, ChannelWork
 from dgekit.descriptors.build import columns, frame, packet_table
+from dgekit.descriptors.expand import check_count
 from dgekit.patterns.runs import I64, Runs
 
 Barrier = Literal["none", "dmb", "write"]
@@ -28,7 +29,8 @@ def host_chunks(
     """A contiguous copy cut greedily at 64 KiB, every chunk a packet of one BD a leg; ring ids are left 0.
 
     `barrier` goes on the last chunk: `write` is word1 bit 26, `dmb` word0 bit 30. `rx_interrupt` sets INT_EN on the
-    last S2M BD. Raises RingError for zero bytes (`rings.1.7`).
+    last S2M BD. Raises RingError for zero bytes (`rings.1.7`), Unsupported beyond
+    `expand.MAX_BDS`.
 
     >>> [hex(word0) for word0 in host_chunks(0x3000000, 0x5000000, 200000).m2s[:, 0]]
     ['0xc000000', '0xc000000', '0xc000000', '0xc000d40']
@@ -40,6 +42,7 @@ def host_chunks(
             values={"bytes": nbytes},
             source="rings 1.7",
         )
+    check_count(2 * (nbytes // bd.MAX_BD_BYTES))
     offsets = np.arange(0, nbytes, bd.MAX_BD_BYTES, dtype=np.int64)
     lengths = np.minimum(nbytes - offsets, bd.MAX_BD_BYTES)
     source, destination = Runs(src + offsets, lengths), Runs(dst + offsets, lengths)

@@ -24,7 +24,7 @@ def data_bytes(channel: ChannelBatch) -> int:
 
 
 def summary(batch: DescriptorBatch) -> dict[str, Any]:
-    """`{"m2s", "s2m", "bytes", "per_engine"}`: BDs of both legs, data bytes of the source leg, and the same by engine."""
+    """`{"m2s", "s2m", "bytes", "per_engine"}`: BDs of both legs, data bytes of the source leg, the same by engine."""
     engines: dict[int, dict[str, int]] = {}
     for channel in batch.channels:
         row = engines.setdefault(channel.dma, {"engine": channel.dma, "m2s": 0, "s2m": 0, "bytes": 0})
