@@ -210,6 +210,13 @@ _ALL = (
         "the dump prints 16 bits, the working state holds 32",
         "pipeline 2.4",
     ),
+    Choice(
+        "inline_legs",
+        ("m2s_first", "refuse"),
+        "which legs the two descriptors of DMA_IMMEDIATE are",
+        "a copy needs an M2S and an S2M descriptor; their order in the word is not described",
+        "isa-words 3.11",
+    ),
     # bounds and notifications
     Choice(
         "bound_address",
