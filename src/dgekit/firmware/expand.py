@@ -26,7 +26,7 @@ def plan_work(
 ) -> tuple[ChannelWork, ...]:
     """The work of every share of a direct word; raises Unsupported for a compute op this tool does not run."""
     work = (part for share in plan.shares for part in share_work(share, pair, generation, choices))
-    return tuple(replace(part, queue=queue) for part in work)
+    return tuple(replace(part, queue=queue) for part in work if part.src.nbytes or part.dst.nbytes)
 
 
 def share_work(share: Share, pair: ShapePair, generation: Generation, choices: Choices) -> Iterable[ChannelWork]:
@@ -112,17 +112,23 @@ def _transpose_work(share: Share, src: Walk, dst: Walk, rows: int, columns: int)
 
 def _compute_work(share: Share, pair: ShapePair) -> ChannelWork:
     """An accumulating copy: source run i is added into destination run i, so both legs are cut alike."""
-    dtype = pair.src.dtype
-    if pair.compute_op != ComputeOp.ADD or pair.is_cast or dtype not in ADD_DTYPES:
-        name = ComputeOp(pair.compute_op).name if pair.compute_op in list(ComputeOp) else hex(pair.compute_op)
-        raise Unsupported(
-            f"compute op {name} from {dtype.name} into {pair.dst.dtype.name} is not run by this tool",
-            rule="pipeline.compute",
-            values={"compute_op": pair.compute_op, "in_dtype": int(dtype), "out_dtype": int(pair.dst.dtype)},
-            fix="add in float32 or int32, without a cast",
-        )
+    dtype = int(accumulate_dtype(pair))
     src, dst = paired_runs(share.src.walk(), share.dst.walk())
-    return ChannelWork(share.dma, src, dst, PacketKind.ADD, int(dtype), int(dtype), int(dtype))
+    return ChannelWork(share.dma, src, dst, PacketKind.ADD, dtype, dtype, dtype)
+
+
+def accumulate_dtype(pair: ShapePair) -> Dtype:
+    """The element type of an accumulating word; raises Unsupported for a compute op or type this tool does not run."""
+    dtype = pair.src.dtype
+    if pair.compute_op == ComputeOp.ADD and not pair.is_cast and dtype in ADD_DTYPES:
+        return dtype
+    name = ComputeOp(pair.compute_op).name if pair.compute_op in list(ComputeOp) else hex(pair.compute_op)
+    raise Unsupported(
+        f"compute op {name} from {dtype.name} into {pair.dst.dtype.name} is not run by this tool",
+        rule="pipeline.compute",
+        values={"compute_op": pair.compute_op, "in_dtype": int(dtype), "out_dtype": int(pair.dst.dtype)},
+        fix="add in float32 or int32, without a cast",
+    )
 
 
 def paired_runs(src: Walk, dst: Walk) -> tuple[Runs, Runs]:

@@ -1,4 +1,7 @@
-"""Notifications: the gates before one is sent, and the 16-byte record that the host drains (pipeline 6.4, 6.5)."""
+"""Notifications: the gates before a 16-byte record is sent to the host's error queue (pipeline 6.4, 6.5).
+
+The records are for the first pass of a queue; the machine that stores one sets its time and its phase.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ from dgekit.core.choices import Choices
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.core.state import StateView
+from dgekit.descriptors.notification import ErrorId, sequencer_error
 from dgekit.firmware.values import BoundCheck
 
 PACKET_NOTIFICATION_BIT = 1 << 1  # of local register 38: it gates success and error alike (pipeline 1.6)
-
-SEQUENCER_FATAL = 0x0A
 
 
 def bound_failure(
@@ -33,7 +35,7 @@ def illegal_instruction(state: StateView, generation: Generation, choices: Choic
     """The sequencer's own record of an illegal word; no record before a program sets register 38 (D27)."""
     if not _enabled(state, generation):
         return ()
-    return (error_record(SEQUENCER_FATAL, choices.number("notif_type")),)
+    return (sequencer_error(ErrorId.SEQUENCER_FATAL, choices.number("notif_type")).encode(),)
 
 
 def _enabled(state: StateView, generation: Generation) -> bool:
@@ -41,27 +43,6 @@ def _enabled(state: StateView, generation: Generation) -> bool:
 
 
 def _dispatch(choices: Choices, events: EventLog) -> bytes:
-    record = error_record(choices.number("error_id"), choices.number("notif_type"))
+    record = sequencer_error(choices.number("error_id"), choices.number("notif_type")).encode()
     events.emit("bounds", "dispatched", "bounds.dispatched", record=record.hex())
     return record
-
-
-def error_record(
-    error_id: int, notific_type: int, *, block_id: int = 0, program_counter: int = 0, info: int = 0, timestamp: int = 0
-) -> bytes:
-    """The 16 bytes of a sequencer error record; the header byte splits the 48 bits of metadata (pipeline 6.5).
-
-    Phase and overflow bits are zero: the queue that stores the record sets them. `timestamp` is in picoseconds.
-
-    >>> error_record(0x09, 0x1F).hex()
-    '0900001f000000000000000000000000'
-    """
-    metadata = block_id | program_counter << 4 | info << 16
-    low, high = metadata & 0xFFFF, metadata >> 16
-    return (
-        error_id.to_bytes(1, "little")
-        + low.to_bytes(2, "little")
-        + notific_type.to_bytes(1, "little")
-        + high.to_bytes(4, "little")
-        + timestamp.to_bytes(8, "little")
-    )

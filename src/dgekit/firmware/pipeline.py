@@ -17,7 +17,7 @@ from dgekit.core.generations import Generation
 from dgekit.core.state import Availability, StateView
 from dgekit.descriptors.batch import ChannelWork
 from dgekit.descriptors.expand import expand
-from dgekit.firmware import bounds, emit, fast, inline, notify
+from dgekit.firmware import bounds, emit, fast, inline, notify, software
 from dgekit.firmware.context import channels, packet_bytes, queue_of
 from dgekit.firmware.decode import decode
 from dgekit.firmware.expand import plan_work
@@ -140,15 +140,13 @@ def _on_software(pair: ShapePair, plan: Plan, at: _Station) -> Outcome:
     effective = bounds.effective_addresses(pair, at.generation, at.choices)
     if skipped := _bounds_failure(reached, effective, at):
         return skipped
-    from dgekit.firmware import software
-
-    result = software.run(pair, plan, at.state, at.generation, at.choices, at.events)
-    queue = queue_of(at.state)
+    result = software.run(pair, plan, at.state, at.generation, at.choices, at.events, is_out_queue=at.is_out_queue)
     return replace(
         reached,
         status=result.status,
         program=result.program,
-        work=tuple(replace(part, queue=queue) for part in result.work),
+        work=result.work,
+        notifications=result.notifications,
         issues=result.issues,
         packet_bytes=packet_bytes(at.state, pair.priority_class, at.choices),
     )
