@@ -10,6 +10,7 @@ On a class the name gives the `Field`, on an instance its value.
 from __future__ import annotations
 
 import enum as enum_module
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from dgekit.core.errors import EncodeError
@@ -111,12 +112,16 @@ class Field(Generic[T]):
         return self.kind.to_json(value) if self.count is None else [self.kind.to_json(item) for item in value]
 
     def from_json(self, value: Any) -> Any:
-        """The value from its JSON form; raises EncodeError naming the field."""
+        """The value from its JSON form, or from text (`1,128`) or single elements (`{"1": 128}`) as people write.
+
+        Raises EncodeError naming the field.
+        """
         if self.count is None:
-            return self.kind.from_json(value, self.name)
-        return tuple(
-            self.kind.from_json(item, f"{self.name}[{index}]") for index, item in enumerate(self._items(value))
-        )
+            return self.kind.from_json(value, self.name, self.default)
+        if isinstance(value, str):
+            value = value.split(",")
+        items = self._elements(value) if isinstance(value, Mapping) else self._items(value)
+        return tuple(self.kind.from_json(item, f"{self.name}[{index}]") for index, item in enumerate(items))
 
     def render(self, value: Any) -> str:
         """Python source that evaluates to the value."""
@@ -128,6 +133,14 @@ class Field(Generic[T]):
     def show(self, value: Any) -> str:
         """The value for people."""
         return self.kind.show(value) if self.count is None else ", ".join(self.kind.show(item) for item in value)
+
+    def _elements(self, chosen: Mapping[str, Any]) -> list[Any]:
+        items = list(self.default)
+        for key, value in chosen.items():
+            if not key.isdecimal() or int(key) >= len(items):
+                raise EncodeError(f"{self.name}[{key}]: there are elements 0..{len(items) - 1}", rule="layout.field")
+            items[int(key)] = value
+        return items
 
     def _items(self, value: Any) -> list[Any]:
         if isinstance(value, str) or not hasattr(value, "__iter__"):

@@ -58,8 +58,8 @@ class Kind(abc.ABC):
         """The value as JSON holds it."""
         return value
 
-    def from_json(self, value: Any, name: str) -> Any:
-        """The value from its JSON form or from what a person writes; raises EncodeError."""
+    def from_json(self, value: Any, name: str, default: Any = None) -> Any:
+        """The value from its JSON form or from what a person writes, parts left out from `default`."""
         return self.normalise(value, name)
 
     def source(self, value: Any) -> str:
@@ -79,7 +79,7 @@ def parse_int(value: Any, name: str) -> int:
     """
     if isinstance(value, str):
         try:
-            return int(value.replace("_", ""), 0)
+            return int(value, 0)
         except ValueError:
             raise EncodeError(f"{name}: {value!r} is no integer", rule="layout.type") from None
     try:
@@ -108,13 +108,15 @@ class IntKind(Kind):
             raise EncodeError(f"{name}: {value!r} is no integer", rule="layout.type")
         number = parse_int(value, name)
         if not self.low <= number <= self.high:
+            # A number of thousands of digits cannot be printed in decimal; its length says enough.
+            shown = number if number.bit_length() <= 128 else f"a number of {number.bit_length()} bits"
             raise EncodeError(
-                f"{name}: {number} does not fit {self.number_name} ({self.low}..{self.high})",
-                values={"value": number, "low": self.low, "high": self.high},
+                f"{name}: {shown} does not fit {self.number_name} ({self.low}..{self.high})",
+                values={"value": shown, "low": self.low, "high": self.high},
             )
         return number
 
-    def from_json(self, value: Any, name: str) -> int:
+    def from_json(self, value: Any, name: str, default: Any = None) -> int:
         """An int, or text in any base."""
         return self.normalise(parse_int(value, name), name)
 
@@ -163,7 +165,7 @@ class EnumKind(Kind):
         """The name of a member, else the integer."""
         return value.name if isinstance(value, enum.Enum) else value
 
-    def from_json(self, value: Any, name: str) -> int:
+    def from_json(self, value: Any, name: str, default: Any = None) -> int:
         """A name (any case), `Class.NAME`, or an integer in any base."""
         if not isinstance(value, str):
             return self.normalise(value, name)
@@ -231,7 +233,7 @@ class BytesKind(Kind):
         """Hex text."""
         return value.hex()
 
-    def from_json(self, value: Any, name: str) -> bytes:
+    def from_json(self, value: Any, name: str, default: Any = None) -> bytes:
         """Hex text (spaces allowed), or a list of ints."""
         if isinstance(value, str):
             try:

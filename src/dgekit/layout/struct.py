@@ -7,6 +7,7 @@ the instance is made, so encoding needs no check and never truncates.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -16,6 +17,7 @@ from dgekit.layout.fields import Field
 from dgekit.layout.kinds import Kind, Namespace
 
 INT_SIZES = (1, 2, 4, 8)
+_STARTS_WITH_PATH = re.compile(r"[\w.\[\]]+: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,27 +180,31 @@ class Struct:
         return {field.name: field.to_json(self.__dict__[field.name]) for field in self.layout.fields}
 
     @classmethod
-    def from_json(cls, obj: Any) -> Self:
-        """The inverse of `to_json`; absent fields take their default. Raises EncodeError naming the field."""
+    def from_json(cls, obj: Any, base: Self | None = None) -> Self:
+        """The inverse of `to_json`; absent fields come from `base`, else the default. Raises EncodeError."""
         if not isinstance(obj, Mapping):
             raise EncodeError(f"{cls.layout.name} is an object of fields, not {obj!r}", rule="layout.type")
-        values = {}
+        values = {} if base is None else dict(base.__dict__)
         for name, value in obj.items():
-            field = cls.layout.field(name)
-            values[name] = field.from_json(value)
+            values[name] = cls.layout.field(name).from_json(value)
         return cls(**values)
 
-    def leaves(self, prefix: str = "") -> Iterator[tuple[str, Field[Any], Any]]:
+    def leaves(self) -> Iterator[tuple[str, Field[Any], Any]]:
         """Every leaf as (dotted path, field, value); arrays of numbers are one leaf."""
+        for path, field, value, _ in self.placed_leaves():
+            yield path, field, value
+
+    def placed_leaves(self, prefix: str = "", start: int = 0) -> Iterator[tuple[str, Field[Any], Any, int]]:
+        """Every leaf as (dotted path, field, value, first bit counted from the outermost structure)."""
         for field in self.layout.fields:
-            value, path = self.__dict__[field.name], prefix + field.name
+            value, path, place = self.__dict__[field.name], prefix + field.name, start + field.start
             if isinstance(value, Struct):
-                yield from value.leaves(path + ".")
+                yield from value.placed_leaves(path + ".", place)
             elif isinstance(value, tuple) and value and isinstance(value[0], Struct):
                 for index, item in enumerate(value):
-                    yield from item.leaves(f"{path}.{index}.")
+                    yield from item.placed_leaves(f"{path}.{index}.", place + index * field.kind.bits)
             else:
-                yield path, field, value
+                yield path, field, value, place
 
     def reserved_issues(self) -> list[Issue]:
         """One issue for each reserved field that is not zero (rule `layout.reserved`), with its path and value."""
@@ -274,12 +280,12 @@ class StructKind(Kind):
         """The nested object."""
         return value.to_json()
 
-    def from_json(self, value: Any, name: str) -> Struct:
-        """The nested object; faults are named with the path."""
+    def from_json(self, value: Any, name: str, default: Any = None) -> Struct:
+        """The nested object, on top of the field's default; faults are named with the path."""
         if isinstance(value, self.struct):
             return value
         try:
-            return self.struct.from_json(value)
+            return self.struct.from_json(value, default)
         except EncodeError as fault:
             raise nested(fault, name) from None
 
@@ -290,6 +296,7 @@ class StructKind(Kind):
 
 def nested(fault: EncodeError, name: str) -> EncodeError:
     """The same fault with the outer field's name before its message."""
+    joint = "." if _STARTS_WITH_PATH.match(fault.message) else ": "
     return EncodeError(
-        f"{name}.{fault.message}", rule=fault.rule, values=fault.values, source=fault.source, fix=fault.fix
+        f"{name}{joint}{fault.message}", rule=fault.rule, values=fault.values, source=fault.source, fix=fault.fix
     )

@@ -16,12 +16,24 @@ A = TypeVar("A")
 
 
 class Union(Generic[A]):
-    """The arms by selector value. `raw` takes what no arm covers; `plain` is the arm that a bare integer means."""
+    """The arms by selector value.
+
+    `raw` takes what no arm covers; `plain` is the arm that a bare integer means; `shorthand` reads the short text forms
+    that people write, and gives None for text that is none of them.
+    """
 
     def __init__(
-        self, name: str, *, arms: Mapping[int, type[Struct]], raw: type[Struct], plain: type[Struct], source: str
+        self,
+        name: str,
+        *,
+        arms: Mapping[int, type[Struct]],
+        raw: type[Struct],
+        plain: type[Struct],
+        source: str,
+        shorthand: Callable[[str], Struct | None] | None = None,
     ) -> None:
         self.name = name
+        self.shorthand = shorthand
         self.arms = dict(arms)
         self.raw = raw
         self.plain = plain
@@ -61,8 +73,9 @@ class TaggedUnion(Union[A]):
         raw: type[Struct],
         plain: type[Struct],
         source: str,
+        shorthand: Callable[[str], Struct | None] | None = None,
     ) -> None:
-        super().__init__(name, arms=arms, raw=raw, plain=plain, source=source)
+        super().__init__(name, arms=arms, raw=raw, plain=plain, source=source, shorthand=shorthand)
         self.tag_offset = tag_offset
         self.mask = mask
 
@@ -144,28 +157,33 @@ class UnionKind(Kind):
         """The arm's fields and its name under `arm`."""
         return {"arm": value.layout.name, **value.to_json()}
 
-    def from_json(self, value: Any, name: str) -> Struct:
-        """The inverse of `to_json`; a bare integer means the plain arm."""
-        if isinstance(value, self.union.structs):
-            return self.normalise(value, name)
+    def from_json(self, value: Any, name: str, default: Any = None) -> Struct:
+        """The inverse of `to_json`; a bare integer means the plain arm, and text may be a shorthand."""
         try:
-            return self.normalise(self._arm_from_json(value, name), name)
+            if isinstance(value, str) and self.union.shorthand is not None:
+                value = self.union.shorthand(value) or value
+            if isinstance(value, (int, str)):
+                value = {self.union.plain.layout.fields[0].name: value}
+            if isinstance(value, Mapping):
+                fields = {key: item for key, item in value.items() if key != "arm"}
+                value = self._arm_of(value).from_json(fields)
         except EncodeError as fault:
-            raise fault if fault.message.startswith(name) else nested(fault, name) from None
+            raise nested(fault, name) from None
+        return self.normalise(value, name)
 
-    def _arm_from_json(self, value: Any, name: str) -> Struct:
-        if isinstance(value, (int, str)):
-            return self.union.plain.from_json({self.union.plain.layout.fields[0].name: value})
-        if not isinstance(value, Mapping):
-            raise EncodeError(f"{name}: {value!r} is no {self.type_name}", rule="layout.type")
-        arm = self._by_name.get(value.get("arm", self.union.plain.layout.name))
+    def _arm_of(self, obj: Mapping[str, Any]) -> type[Struct]:
+        """The arm that `arm` names; without it, the first that has all the fields given."""
+        if "arm" not in obj:
+            fits = (arm for arm in self.union.structs if set(obj) <= {field.name for field in arm.layout.fields})
+            return next(fits, self.union.plain)
+        arm = self._by_name.get(obj["arm"])
         if arm is None:
             raise EncodeError(
-                f"{name}: {self.type_name} has no arm {value['arm']!r}",
+                f"{self.type_name} has no arm {obj['arm']!r}",
                 rule="layout.arm",
                 fix="one of " + ", ".join(self._by_name),
             )
-        return arm.from_json({key: item for key, item in value.items() if key != "arm"})
+        return arm
 
     def source(self, value: Struct) -> str:
         """The constructor call."""

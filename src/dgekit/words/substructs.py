@@ -5,6 +5,7 @@ from __future__ import annotations
 from dgekit.core.dtypes import Dtype
 from dgekit.layout import Struct, TaggedUnion
 from dgekit.layout.fields import Field, data, enum, i16s, reserved, u8, u16, u16s, u32, uint, union
+from dgekit.words import shorthand
 from dgekit.words.enums import (
     ADDR4_MARKER_MASK,
     ADDR8_MARKER_MASK,
@@ -190,6 +191,7 @@ ADDR8: TaggedUnion[Addr8] = TaggedUnion(
     raw=AddrRaw,
     plain=Addr8Immediate,
     source="isa-words 1.3",
+    shorthand=shorthand.addr8,
 )
 
 PSEUDO_ADDR8: TaggedUnion[PseudoAddr8] = TaggedUnion(
@@ -200,6 +202,7 @@ PSEUDO_ADDR8: TaggedUnion[PseudoAddr8] = TaggedUnion(
     raw=AddrRaw,
     plain=Addr8Immediate,
     source="isa-words 1.4",
+    shorthand=shorthand.pseudo_addr8,
 )
 
 
@@ -273,6 +276,7 @@ ADDR4: TaggedUnion[Addr4] = TaggedUnion(
     raw=Addr4Raw,
     plain=Addr4Immediate,
     source="isa-words 1.5",
+    shorthand=shorthand.addr4,
 )
 
 

@@ -65,7 +65,7 @@ class Word(Struct):
 class OpaqueWord(Word, name="OPAQUE", source="isa-words 2.1", tag="-"):
     """A word whose opcode this package has no layout for; the bytes are kept."""
 
-    kind = "OPAQUE"
+    kind, code, sub_code = "OPAQUE", -1, None
     raw = data(WORD_SIZE, 0, "the whole word")
 
     @property
