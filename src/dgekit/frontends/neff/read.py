@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dgekit.core.errors import InputError, Issue
+from dgekit.core.errors import InputError, Issue, UsageError
+from dgekit.core.generations import Generation, generation_named
 from dgekit.frontends.neff.archive import DEFAULT_LIMITS, Archive, Limits, read_archive
 from dgekit.frontends.neff.definitions import (
     DEFINITION,
@@ -28,9 +29,11 @@ from dgekit.frontends.neff.definitions import (
 )
 from dgekit.frontends.neff.header import HEADER_SIZE, SUPPORTED_FEATURES, Header, check_header, decode_header
 from dgekit.frontends.neff.json_member import member_place, read_json
+from dgekit.frontends.place import Place
 
 GRAPH = "neff.json"
 KELF_FUNCTION = "__kelf"
+ANY_TARGET = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,13 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True)
 class Neff:
-    """A whole file: header, members, subgraphs, and what the reader noticed."""
+    """A whole file: header, members, subgraphs, the generation the kelf names (None: any), what the reader noticed."""
 
     source: str
     header: Header
     members: Archive
     subgraphs: tuple[Subgraph, ...]
+    target: Generation | None = None
     issues: tuple[Issue, ...] = ()
 
 
@@ -85,7 +89,7 @@ def read_neff(
     members = read_archive(payload, where, limits)
     reader = _Reader(members, where, issues)
     subgraphs = tuple(reader.subgraphs())
-    return Neff(where, header, members, subgraphs, tuple(issues))
+    return Neff(where, header, members, subgraphs, reader.target, tuple(issues))
 
 
 def _load(source: str | Path | bytes, name: str, limits: Limits) -> tuple[bytes, str]:
@@ -114,6 +118,7 @@ class _Reader:
     members: Archive
     where: str
     issues: list[Issue] = field(default_factory=list)
+    target: Generation | None = None
 
     def subgraphs(self) -> Iterator[Subgraph]:
         """Every subgraph that the kelf files name."""
@@ -147,8 +152,20 @@ class _Reader:
             graphs = content.get("graphs") if isinstance(content, dict) else None
             if not isinstance(graphs, list):
                 raise place.key("graphs").error("type", "the kelf file has no list of graphs")
+            self._note_target(content.get("target"), place)
             for index, graph in enumerate(graphs):
                 yield self._graph(graph, kelf, index)
+
+    def _note_target(self, target: object, place: Place) -> None:
+        """Remember the generation a kelf is for; `*` is any (neff.md 1)."""
+        if not isinstance(target, str) or target == ANY_TARGET:
+            return
+        try:
+            self.target = generation_named(target)
+        except UsageError as problem:
+            self.issues.append(
+                Issue("neff.target", "warning", problem.message, str(place.key("target")), {}, "neff 1", problem.fix)
+            )
 
     def _graph(self, graph: Any, kelf: str, index: int) -> tuple[str, str]:
         place = member_place(kelf, self.where).key("graphs").item(index)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import tarfile
+import zlib
 from collections.abc import Mapping
 
 from dgekit.frontends.neff.header import HEADER_SIZE, MD5_VERSION, HeaderValue, encode_header, package_hash
@@ -16,19 +16,24 @@ DEFAULT_VALUES: Mapping[str, HeaderValue] = {
     "requested_tpb_count": 1,
     "lnc_size": 1,
 }
+# Magic, deflate, no flags, time 0, best compression, unknown system: the same on every machine.
+_GZIP_HEADER = bytes.fromhex("1f8b08000000000002ff")
+_U32 = 0xFFFFFFFF
 _MODE = 0o644
+_DIRECTORY_MODE = 0o755
 
 
 def build_neff(
     members: Mapping[str, bytes], header: Mapping[str, HeaderValue] | None = None, *, compress: bool = True
 ) -> bytes:
-    """A NEFF of these members; `header` overrides field values, size and hash are computed unless given.
+    """A NEFF of these members; a name that ends in `/` is a directory.
 
+    `header` overrides field values; size and hash are computed unless given.
     Raises EncodeError for a header value that does not fit.
     """
     payload = _tar(members)
     if compress:
-        payload = gzip.compress(payload, 9, mtime=0)
+        payload = _gzip(payload)
     values: dict[str, HeaderValue] = {
         "header_size": HEADER_SIZE,
         "data_size": len(payload),
@@ -45,6 +50,13 @@ def _tar(members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
-            entry.mode = _MODE
+            entry.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+            entry.mode = _DIRECTORY_MODE if name.endswith("/") else _MODE
             archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
+
+
+def _gzip(data: bytes) -> bytes:
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = deflate.compress(data) + deflate.flush()
+    return _GZIP_HEADER + body + zlib.crc32(data).to_bytes(4, "little") + (len(data) & _U32).to_bytes(4, "little")
