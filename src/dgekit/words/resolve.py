@@ -12,6 +12,7 @@ from typing import Any
 
 from dgekit.core.choices import Choices
 from dgekit.core.errors import IllegalWord, Issue, LoweringError, Unspecified
+from dgekit.core.evidence import Evidence
 from dgekit.layout.struct import default_of
 from dgekit.words.enums import ComputeOp, DgeOpcode
 from dgekit.words.legs import SHAPE_REG_BIT, VAR_ID_BIT, dtype_bits
@@ -33,6 +34,24 @@ ADDRESS_BITS = 58
 NIBBLE_MAX = 0xF
 
 ResolvedWord = DmaDirect2D | DmaIndirect1D | DmaDirect2DXpose | DmaGatherXpose
+
+
+# What resolution itself can find, by rule id: the statement and how sure it is. Errors first, then notices.
+LOWERING_RULES: Mapping[str, tuple[str, Evidence]] = {
+    "isa.5.1.var": ("A variable id is in the relocation table.", Evidence.parse("H/O", "isa-words 5.1")),
+    "isa.5.1.address": ("A relocated address fits 58 bits.", Evidence.parse("M/I", "isa-words 1.3")),
+    "isa.5.1.form": ("An address form has a known layout.", Evidence.parse("-", "isa-words 1.4")),
+    "isa.1.9.dtype_pair": ("Both dtypes of a gather-transpose fit a nibble.", Evidence.parse("H/O", "isa-words 1.9")),
+    "isa.5.2.compute_op": (
+        "Whether a plain copy takes its extension's compute_op.",
+        Evidence.parse("-", "isa-words 5.2"),
+    ),
+    "isa.5.3.bound_bytes": ("How bound sizes in bytes reach a register.", Evidence.parse("-", "isa-words 5.3")),
+    "isa.5.3.no_place": (
+        "A value of the pseudo word has a place in the target.",
+        Evidence.parse("H/I", "isa-words 5.3"),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +122,7 @@ def _resolve_address(address: Any, relocations: Mapping[int, int], where: str) -
     if address.marker_value & VAR_ID_BIT:
         raise Unspecified(
             f"{where} has marker {address.marker_value:#x}, an address form whose layout no source gives",
-            rule="isa.1.4.marker",
+            rule="isa.5.1.form",
             where=where,
             values={"marker": address.marker_value},
             source="isa-words 1.4",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dgekit.core.errors import Severity
 from dgekit.words.enums import NUM_DGE_SHAPE_REGISTERS, NUM_REGISTERS, Addr4Marker, Addr8Marker
-from dgekit.words.legs import SHAPE_REG_BIT, VAR_ID_BIT, WIDE_BIT, Leg, legs
+from dgekit.words.legs import VAR_ID_BIT, WIDE_BIT, Leg, legs
 from dgekit.words.rules import Finding, Subject, rule
-from dgekit.words.rules_common import RESOLVED, SHAPED, TRANSPOSES, WITH_LEGS, is_member
+from dgekit.words.rules_common import RESOLVED, SHAPED, TRANSPOSES, WITH_LEGS, inferred_on_xpose, is_member
 from dgekit.words.structs import Addr4Immediate
 
 _LEGAL_ADDR8 = frozenset(int(marker) for marker in Addr8Marker)
@@ -17,9 +18,7 @@ _LEGAL_PSEUDO_ADDR8 = _LEGAL_ADDR8 | {0x10, 0x50}
 # addresses
 
 
-@rule(
-    "isa.1.3.marker", "The marker of an ADDR8 is one of the ten listed.", source="1.3", evidence="M/I", words=RESOLVED
-)
+@rule("isa.C4", "The marker of an ADDR8 is one of the ten listed.", source="1.3", evidence="M/I", words=RESOLVED)
 def _marker(s: Subject) -> Iterator[Finding]:
     for leg in legs(s.word):
         if leg.marker not in _LEGAL_ADDR8 and not leg.marker & VAR_ID_BIT:
@@ -73,14 +72,20 @@ def _address_registers(s: Subject) -> Iterator[Finding]:
                 yield Finding(message, f"{leg.name}_start_addr.{name}", {"register": last, "maximum": 63})
 
 
-@rule("isa.C5", "Markers 40, c0, 60 and 68 take the shape from a register.", source="4.1", words=WITH_LEGS)
+@rule(
+    "isa.C5",
+    "Whether marker 6c takes the shape from a register, as 40, c0, 60, 68 do.",
+    source="8.24",
+    evidence="-",
+    words=WITH_LEGS,
+)
 def _wide_shape(s: Subject) -> Iterator[Finding]:
     for leg in legs(s.word):
-        if leg.marker & SHAPE_REG_BIT and leg.marker & WIDE_BIT:
+        if leg.marker == Addr8Marker.ADDR_TBL_SHAPE_REG_OFFSET_REG_WIDE:
             message = (
                 f"no source says whether marker {leg.marker:#x} takes the shape from a register; bit 6 decides here"
             )
-            yield Finding(message, f"{leg.name}_start_addr", {"marker": leg.marker}, severity="unspecified")
+            yield Finding(message, f"{leg.name}_start_addr", {"marker": leg.marker})
 
 
 @rule("isa.C6", "A shape register's index, in step_elem[0], is below 4.", source="4.1", words=SHAPED)
@@ -127,11 +132,11 @@ def bound_values(bound: Any) -> dict[str, int]:
     return {name: int(getattr(bound, name)) for name in ("bc_reg", "bc_disable_oob_error_notif", "bc_enabled")}
 
 
-def bound_finding(name: str, bound: Any) -> Iterator[Finding]:
+def bound_finding(name: str, bound: Any, severity: Severity | None = None) -> Iterator[Finding]:
     """The C7 finding of one bound register, if any."""
     problem = bound_problem(bound)
     if problem:
-        yield Finding(f"{name}: {problem}", name, bound_values(bound), "clear the byte or set bc_enabled")
+        yield Finding(f"{name}: {problem}", name, bound_values(bound), "clear the byte or set bc_enabled", severity)
 
 
 def address_bounds(word: Any) -> Iterator[tuple[str, Any, Leg]]:
@@ -158,7 +163,7 @@ def index_bounds(word: Any) -> Iterator[tuple[str, Any]]:
 )
 def _bound_register(s: Subject) -> Iterator[Finding]:
     for name, bound, _ in address_bounds(s.word):
-        yield from bound_finding(name, bound)
+        yield from bound_finding(name, bound, inferred_on_xpose(s))
 
 
 @rule(

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from dgekit.core.errors import Severity
 from dgekit.core.generations import Generation
 from dgekit.words.enums import (
     INST_WORD_LEN,
@@ -148,6 +149,11 @@ def _events(s: Subject) -> Iterator[Finding]:
 # small shared fields
 
 
+def inferred_on_xpose(s: Subject) -> Severity | None:
+    """That C3 and C7 hold for DMA_DIRECT2D_XPOSE too is inferred (isa-words 4.4): a warning there."""
+    return "warning" if s.kind == "DMA_DIRECT2D_XPOSE" else None
+
+
 @rule("isa.C3", "priority_class is at most 4 and the upper five bits are zero.", source="4.1")
 def _dma_configs(s: Subject) -> Iterator[Finding]:
     configs = getattr(s.word, "dma_configs", None)
@@ -159,6 +165,7 @@ def _dma_configs(s: Subject) -> Iterator[Finding]:
             "dma_configs.priority_class",
             {"priority_class": configs.priority_class, "maximum": MAX_PRIORITY_CLASS},
             "use a class from 0 to 4",
+            inferred_on_xpose(s),
         )
     if configs.reserved_bitfield:
         message = f"the upper five bits of dma_configs are {configs.reserved_bitfield:#x}, not zero"

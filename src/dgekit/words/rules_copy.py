@@ -76,7 +76,7 @@ def _shape_reg_zero(s: Subject) -> Iterator[Finding]:
     for leg in legs(s.word):
         if leg.shape_from_register and (any(leg.counts) or leg.steps[1]):
             yield Finding(
-                f"the {leg.name} shape comes from a register: counts {list(leg.counts)}, step[1] {leg.steps[1]} must be 0",
+                f"the {leg.name} shape is a register's; counts {list(leg.counts)} and step[1] {leg.steps[1]} must be 0",
                 f"{leg.name}_num_elem",
                 {"num_elem": list(leg.counts), "step_elem_1": leg.steps[1]},
                 "write zero counts and a zero outer step",
