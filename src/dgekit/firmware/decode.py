@@ -28,7 +28,7 @@ from dgekit.words.enums import IndirectMode
 from dgekit.words.legs import Leg, element_bytes, legs, sbuf_place
 
 TILE_ROWS = 16
-KINDS = {
+KIND_OF = {
     "DMA_DIRECT2D": Kind.DIRECT2D,
     "DMA_INDIRECT1D": Kind.INDIRECT,
     "DMA_DIRECT2D_XPOSE": Kind.TRANSPOSE,
@@ -41,7 +41,7 @@ _U16 = 0xFFFF
 
 def kind_of(word: Any) -> Kind:
     """The DGE kind of a resolved word; raises IllegalWord for any other word."""
-    kind = KINDS.get(word.kind)
+    kind = KIND_OF.get(word.kind)
     if kind is None:
         raise IllegalWord(
             f"{word.kind} is no resolved DGE word",
