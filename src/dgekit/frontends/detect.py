@@ -41,11 +41,11 @@ def detect(data: bytes, name: str = "") -> InputKind:
     lines = [line for line in (_without_comment(line) for line in text.splitlines()) if line.strip()]
     if len(data) > _LOOK and len(lines) > 1:
         lines.pop()  # cut in the middle
-    if lines and all(_HEX_LINE.fullmatch(line) for line in lines):
+    if lines and not name.endswith(".toml") and all(_HEX_LINE.fullmatch(line) for line in lines):
         return "hex"
-    if name.endswith(".toml") or (lines and _TOML_LINE.match(lines[0])) or not lines:
+    if name.endswith(".toml") or (lines and _TOML_LINE.match(lines[0])):
         return "toml"
-    return "bin"
+    return "bin" if lines else "hex"
 
 
 def _is_neff(data: bytes) -> bool:
