@@ -246,6 +246,13 @@ _ALL = (
         "which arm dispatches is not published",
         "pipeline 6.4",
     ),
+    Choice(
+        "oob_skip_log",
+        ("row", "word", "none"),
+        "what the log and the notifications say of rows dropped by oob = skip",
+        "a failed descriptor is logged and the next goes on; whether the index check of a row counts is not published",
+        "pipeline 6.3, dec.D25",
+    ),
     # descriptors, rings, completion
     Choice(
         "packet_bytes",
