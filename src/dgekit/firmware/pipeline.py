@@ -17,7 +17,7 @@ from dgekit.core.generations import Generation
 from dgekit.core.state import Availability, StateView
 from dgekit.descriptors.batch import ChannelWork
 from dgekit.descriptors.expand import expand
-from dgekit.firmware import bounds, emit, fast, inline, notify, software
+from dgekit.firmware import bounds, emit, fast, inline, notify, software, spray
 from dgekit.firmware.context import channels, packet_bytes, queue_of
 from dgekit.firmware.decode import decode
 from dgekit.firmware.expand import plan_work
@@ -102,6 +102,8 @@ def _on_hardware(pair: ShapePair, plan: Plan, backend: Backend, at: _Station) ->
     effective = bounds.effective_addresses(pair, at.generation, at.choices)
     program = emit.build_program(plan, pair, backend, at.generation, at.choices)
     reached = Outcome("skipped", pair, plan, backend)
+    if at.choices.text("q7_kind_line") == "always":
+        spray.emit_kind(pair.kind, at.events)
     before = at.choices.text("check_position") == "before_push"
     if before and (skipped := _bounds_failure(reached, effective, at)):
         return skipped
