@@ -55,7 +55,17 @@ def loads(
     >>> loads('[tensors.x]\\nspace="hbm"\\nshape=[4]\\ndtype="int8"').tensors[0].nbytes
     4
     """
-    document = _parse(text, name)
+    return read_document(_parse(text, name), base_dir, name=name, memory_limit=memory_limit)
+
+
+def read_document(
+    document: dict[str, Any],
+    base_dir: Path | None = None,
+    *,
+    name: str = "<document>",
+    memory_limit: int = MEMORY_LIMIT,
+) -> Workload:
+    """The workload of a transfer file already parsed into plain tables, lists and values. Raises InputError."""
     place = Place(name)
     program = PROGRAM.check(document, place)
     generation = program["generation"]

@@ -68,9 +68,7 @@ def index_tar(data: memoryview, where: str, max_members: int = MAX_MEMBERS) -> d
         if kind != _DIRECTORY:
             _add(found, name, kind, Extent(body, size), where)
         long_name, pax = "", {}
-    if offset < len(data) or not found:
-        raise _error("neff.truncated", "the archive ends inside a member header", where, {"offset": offset})
-    return found
+    raise _error("neff.truncated", "the archive ends without its closing block", where, {"offset": offset})
 
 
 def _add(found: dict[str, Extent], name: str, kind: bytes, extent: Extent, where: str) -> None:
