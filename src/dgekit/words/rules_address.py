@@ -10,8 +10,9 @@ from dgekit.words.enums import NUM_DGE_SHAPE_REGISTERS, NUM_REGISTERS, Addr4Mark
 from dgekit.words.legs import VAR_ID_BIT, WIDE_BIT, Leg, legs
 from dgekit.words.rules import Finding, Subject, rule
 from dgekit.words.rules_common import RESOLVED, SHAPED, TRANSPOSES, WITH_LEGS, inferred_on_xpose, is_member
-from dgekit.words.structs import Addr4Immediate
+from dgekit.words.structs import Addr4Immediate, Addr8TblReg
 
+LAST_REGISTER = NUM_REGISTERS - 1
 _LEGAL_ADDR8 = frozenset(int(marker) for marker in Addr8Marker)
 _LEGAL_PSEUDO_ADDR8 = _LEGAL_ADDR8 | {0x10, 0x50}
 
@@ -54,22 +55,17 @@ def _bad_marker(leg: Leg, union: str) -> Finding:
     return Finding(message, f"{leg.name}_start_addr.marker", {"marker": leg.marker})
 
 
-@rule(
-    "isa.1.5.reg_num",
-    "A register that gives an address is a general one, 0 to 63.",
-    source="1.5",
-    words=WITH_LEGS,
-)
-def _address_registers(s: Subject) -> Iterator[Finding]:
+@rule("isa.1.5.reg_num", "A register number is a general one, 0 to 63.", source="1.5")
+def _register_numbers(s: Subject) -> Iterator[Finding]:
+    for path, field, value in s.word.leaves():
+        if field.kind.type_name == "REG_NUM" and value > LAST_REGISTER:
+            message = f"{path} names register {value}; the last is {LAST_REGISTER}"
+            yield Finding(message, path, {"register": value, "maximum": LAST_REGISTER})
     for leg in legs(s.word):
-        for name in ("reg_lo", "reg_hi", "offset_reg"):
-            number = getattr(leg.address, name, None)
-            if number is None:
-                continue
-            last = number + 1 if name == "offset_reg" and leg.marker & WIDE_BIT else number
-            if last >= NUM_REGISTERS:
-                message = f"{name} {number} of the {leg.name} address reaches register {last}; the last is 63"
-                yield Finding(message, f"{leg.name}_start_addr.{name}", {"register": last, "maximum": 63})
+        number = getattr(leg.address, "offset_reg", 0) + bool(leg.marker & WIDE_BIT)
+        if isinstance(leg.address, Addr8TblReg) and number > LAST_REGISTER:
+            message = f"the offset of the {leg.name} address reaches register {number}; the last is {LAST_REGISTER}"
+            yield Finding(message, f"{leg.name}_start_addr.offset_reg", {"register": number, "maximum": LAST_REGISTER})
 
 
 @rule(
@@ -175,9 +171,9 @@ def _bound_register(s: Subject) -> Iterator[Finding]:
 )
 def _bound_pair(s: Subject) -> Iterator[Finding]:
     for name, bound, leg in address_bounds(s.word):
-        if bound.bc_enabled and leg.marker & WIDE_BIT and bound.bc_reg + 1 >= NUM_REGISTERS:
+        if bound.bc_enabled and leg.marker & WIDE_BIT and bound.bc_reg + 1 > LAST_REGISTER:
             message = f"{name} is wide (marker {leg.marker:#x}): its pair ends at register {bound.bc_reg + 1}, past 63"
-            yield Finding(message, name, {"bc_reg": bound.bc_reg, "maximum": NUM_REGISTERS - 2, "marker": leg.marker})
+            yield Finding(message, name, {"bc_reg": bound.bc_reg, "maximum": LAST_REGISTER - 1, "marker": leg.marker})
 
 
 @rule(

@@ -12,8 +12,10 @@ from dgekit.core.dtypes import Dtype
 from dgekit.layout import Field
 from dgekit.words.enums import (
     NUM_DGE_SHAPE_REGISTERS,
+    NUM_REGISTERS,
     POOLING_NUM_CHANNELS,
     AddrMode,
+    DescMode,
     EngineCount,
     ExtendedOpcode,
     IndirectMode,
@@ -31,6 +33,7 @@ _GEN = ("EXTENDED_RDMA_DESC_GEN",)
 _EXTENDED = ("EXTENDED", *_RDMA)
 _QUEUE_WORDS = ("PSEUDO_DMA_TRIGGER", "PSEUDO_DMA_REARM", "PSEUDO_DMA_SWAP_QUEUE_SET")
 
+DESCRIPTOR_REGISTERS = 4
 DMA_ENGINE_MASK = 0xFFFF
 RDMA_ENGINE_COUNTS = frozenset({1, 2, 4, 8, 16})
 QUEUE_NAME_BYTES = 32
@@ -94,6 +97,22 @@ def _wr_done_sync(s: Subject) -> Iterator[Finding]:
     if s.word.dma_flags.wr_done_sync:
         message = "wr_done_sync is set; one page wants 0 in an immediate word, two do not mention it"
         yield Finding(message, "dma_flags.wr_done_sync", {"wr_done_sync": int(s.word.dma_flags.wr_done_sync)})
+
+
+@rule(
+    "isa.1.11.descriptor_reg",
+    "A register-sourced descriptor takes four registers, all below 64.",
+    source="1.11",
+    evidence="M/I",
+    words=_IMMEDIATE,
+)
+def _descriptor_registers(s: Subject) -> Iterator[Finding]:
+    flags = s.word.descriptor_flags
+    for n, first in enumerate(s.word.descriptor_reg[: flags.num_descriptors]):
+        last = first + DESCRIPTOR_REGISTERS - 1
+        if getattr(flags, f"desc{n}_src") == DescMode.REGISTER and last >= NUM_REGISTERS:
+            message = f"descriptor {n} takes registers {first} to {last}; the last is {NUM_REGISTERS - 1}"
+            yield Finding(message, f"descriptor_reg[{n}]", {"register": last, "maximum": NUM_REGISTERS - 1})
 
 
 @rule("isa.4.7.wait_mode", "wait_sema_mode is a wait mode of the generation.", source="4.7", evidence="M/I", words=_V5)
