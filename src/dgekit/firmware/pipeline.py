@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import IllegalWord, Issue, LoweringError, MemoryFault
+from dgekit.core.errors import IllegalWord, Issue, LoweringError, MemoryFault, Unspecified
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.core.state import Availability, StateView
@@ -99,6 +99,13 @@ def _run(word: Any, sem_increment: int | None, at: _Station) -> Outcome:
 
 def _on_hardware(pair: ShapePair, plan: Plan, backend: Backend, at: _Station) -> Outcome:
     """Pool and RTL: bounds, dump and pushes in the order the choices give, then the work of every channel."""
+    if pair.indices is not None:
+        raise Unspecified(
+            f"no source says what {backend.value} does with a {pair.kind.name} word",
+            rule="dec.D16",
+            values={"backend": backend.value, "kind": pair.kind.name},
+            fix="leave capability_guard on, or use mode swdge",
+        )
     effective = bounds.effective_addresses(pair, at.generation, at.choices)
     program = emit.build_program(plan, pair, backend, at.generation, at.choices)
     reached = Outcome("skipped", pair, plan, backend)
