@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from dgekit.core.errors import CrossPartition, MemoryFault, Uninitialised, Unmapped
+from dgekit.core.errors import CrossPartition, DgeError, MemoryFault, Uninitialised, Unmapped
 from dgekit.core.generations import Generation
 from dgekit.machine import address_map
 from dgekit.machine.segments import Segment, SegmentKind, SegmentTable
-from dgekit.machine.semaphores import window_fault
+from dgekit.machine.semaphores import window_error
 from dgekit.patterns.runs import I64
 
-Fault = tuple[int, MemoryFault]  # number of the run, and why it is refused
+Fault = tuple[int, DgeError]  # number of the run, and why it is refused
 
 
 def unmapped(generation: Generation, table: SegmentTable, address: int, size: int) -> MemoryFault:
@@ -45,22 +45,23 @@ def unmapped(generation: Generation, table: SegmentTable, address: int, size: in
     )
 
 
-def segment_fault(segment: Segment, starts: I64, lengths: I64, reading: bool) -> Fault | None:
-    """The first of several runs inside one segment that it refuses, or None."""
+def segment_fault(segment: Segment, starts: I64, lengths: I64, *, reading: bool, watched: bool = True) -> Fault | None:
+    """The first of several runs inside one segment that it refuses, or None; `watched` minds unwritten bytes."""
     if segment.kind is SegmentKind.EVT_SEM:
-        return _window(segment, starts, lengths)
+        return _window(segment, starts, lengths, reading)
     fault = _cross_partition(segment, starts, lengths) if segment.kind is SegmentKind.PARTITIONED else None
-    if fault is None and reading:
+    if fault is None and reading and watched:
         fault = _uninitialised(segment, starts, lengths)
     return fault
 
 
-def _window(segment: Segment, starts: I64, lengths: I64) -> Fault | None:
+def _window(segment: Segment, starts: I64, lengths: I64, reading: bool) -> Fault | None:
     for run, (address, size) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
-        problem = window_fault(address - segment.base, size)
-        if problem:
-            values = {"address": hex(address), "size": size}
-            return run, MemoryFault(problem, rule="memory.evt_sem", where=segment.name, values=values)
+        error = window_error(address - segment.base, size, reading=reading)
+        if error is not None:
+            error.where = segment.name
+            error.values["address"] = hex(address)
+            return run, error
     return None
 
 

@@ -23,7 +23,7 @@ from dgekit.machine.segments import Segment, SegmentKind, SegmentTable
 from dgekit.machine.semaphores import Change, Semaphores
 from dgekit.patterns.runs import I64
 
-_ADDABLE = ("HBM", "DGE_MEMORY", "host")
+_ADDABLE = ("HBM", "host")
 _Chosen = slice | I64
 
 
@@ -60,8 +60,7 @@ class Memory:
         """Make memory exist at `address`: contents (bytes or array), or a size in bytes (reads as zeros).
 
         `initialised` says whether its bytes count as written (default: contents yes, a size no); `copy = False`
-        keeps a writable contiguous array itself. Raises Overlap, or MemoryFault outside HBM, host memory and
-        DGE_MEMORY.
+        keeps a writable contiguous array itself. Raises Overlap, or MemoryFault outside HBM and host memory.
         """
         contents = None if isinstance(data, int) else _as_bytes(data, copy)
         size = data if isinstance(data, int) else _as_bytes(data, False).size
@@ -73,6 +72,12 @@ class Memory:
         self._segments.add(segment)
         if self._watching:
             segment.watch(contents is not None if initialised is None else initialised)
+
+    def add_rings(self, address: int, size: int, name: str) -> U8:
+        """Make `size` bytes of descriptor memory exist anywhere and return them; raises Overlap."""
+        segment = Segment(address, size, name)
+        self._segments.add(segment)
+        return segment.data
 
     def _check_addable(self, address: int, size: int, label: str) -> None:
         region = address_map.region_of(self.generation, address)
@@ -113,19 +118,28 @@ class Memory:
         self.scatter(*_one_run(address, contents.size), contents)
 
     def view(self, address: int, size: int) -> U8:
-        """The bytes at `address` as a writable (size,) uint8 view; they count as written. Raises a MemoryFault."""
+        """The bytes at `address` as a (size,) uint8 view of memory itself, written or not; raises a MemoryFault."""
         starts, lengths = _one_run(address, size)
         segment = self._segments[int(self._resolve(starts, lengths, reading=False)[0])]
         if segment.kind is SegmentKind.EVT_SEM:
             raise MemoryFault(f"{segment.name} has no bytes to view", rule="memory.evt_sem", where=segment.name)
-        _mark(segment, starts, lengths)
         return segment.data[address - segment.base : address - segment.base + size]
 
     # many runs
 
     def gather(self, starts: I64, lengths: I64) -> U8:
         """The bytes of all runs, one after the other; raises the fault of the first run that is refused."""
-        index = self._resolve(starts, lengths, reading=True)
+        return self._gathered(self._resolve(starts, lengths, reading=True), starts, lengths)
+
+    def peek(self, starts: I64, lengths: I64) -> U8:
+        """As `gather`, for looking at memory from outside: bytes nobody wrote are no fault."""
+        index = self._segments.find(starts, lengths)
+        fault = self._check(index, starts, lengths, reading=True, watched=False)
+        if fault is not None:
+            raise fault[1]
+        return self._gathered(index, starts, lengths)
+
+    def _gathered(self, index: I64, starts: I64, lengths: I64) -> U8:
         out = np.empty(int(lengths.sum()), np.uint8)
         offsets = np.cumsum(lengths) - lengths
         for segment, chosen in self._groups(index):
@@ -188,14 +202,16 @@ class Memory:
             raise fault[1]
         return index
 
-    def _check(self, index: I64, starts: I64, lengths: I64, reading: bool) -> Fault | None:
+    def _check(self, index: I64, starts: I64, lengths: I64, reading: bool, *, watched: bool = True) -> Fault | None:
         missing = np.flatnonzero(index < 0)
         stop = int(missing[0]) if len(missing) else len(index)
         found: list[Fault] = []
         if stop < len(index):
             found.append((stop, unmapped(self.generation, self._segments, int(starts[stop]), int(lengths[stop]))))
         for segment, chosen in self._groups(index[:stop]):
-            fault = segment_fault(segment, starts[:stop][chosen], lengths[:stop][chosen], reading)
+            fault = segment_fault(
+                segment, starts[:stop][chosen], lengths[:stop][chosen], reading=reading, watched=watched
+            )
             if fault is not None:
                 run = fault[0] if isinstance(chosen, slice) else int(chosen[fault[0]])
                 found.append((run, fault[1]))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dgekit.core.errors import MemoryFault, Unspecified, UsageError
+from dgekit.core.errors import DgeError, MemoryFault, Unspecified, UsageError
 from dgekit.core.state import NUM_SEMAPHORES
 
 NUM_EVENTS = 256
 STRIDE = 4
-WINDOW_SIZE = 0x2000
 
 # offset of each register file inside the EVT_SEM window (rings 4.2, driver)
 EVENT, SEM_READ, SEM_SET, SEM_INC, SEM_DEC = 0x0000, 0x1000, 0x1400, 0x1800, 0x1C00
@@ -68,37 +67,19 @@ class Semaphores:
         return {n: value for n, value in enumerate(self._values) if value}
 
     def read_window(self, offset: int) -> int:
-        """The unsigned word a 4-byte read at `offset` of the EVT_SEM window returns."""
-        name, index = _register(offset)
-        if name == "event":
-            return self._events[index]
-        if name == "read":
-            return self._values[index] % (1 << 32)
-        raise Unspecified(
-            f"no source says what reading the {name} window of semaphore {index} returns",
-            rule="rings.4.2",
-            values={"offset": offset},
-            fix=f"read at window offset {SEM_READ + index * STRIDE:#x}",
-        )
+        """The unsigned word that a 4-byte read at `offset` of the EVT_SEM window returns; raises `window_error`."""
+        file, index = _register(offset, reading=True)
+        return self._events[index] if file == EVENT else self._values[index] % (1 << 32)
 
     def write_window(self, offset: int, word: int) -> Change | None:
-        """A 4-byte write at `offset` of the EVT_SEM window; None for an event."""
-        name, index = _register(offset)
-        if name == "event":
-            self._events[index] = word % (1 << 32)
-            return None
-        if name == "set":
+        """A 4-byte write at `offset` of the EVT_SEM window; None for an event. Raises `window_error`."""
+        file, index = _register(offset, reading=False)
+        if file == SEM_SET:
             return self.set(index, signed32(word))
-        if name == "inc":
-            return self.add(index, signed32(word))
-        if name == "dec":
-            return self.add(index, -signed32(word))
-        raise MemoryFault(
-            f"the read window of semaphore {index} takes no writes",
-            rule="memory.evt_sem",
-            values={"offset": offset},
-            fix=f"write at window offset {SEM_SET + index * STRIDE:#x} to set it, {SEM_INC + index * STRIDE:#x} to add",
-        )
+        if file in (SEM_INC, SEM_DEC):
+            return self.add(index, signed32(word) if file == SEM_INC else -signed32(word))
+        self._events[index] = word % (1 << 32)
+        return None
 
     @staticmethod
     def _checked(number: int) -> int:
@@ -111,13 +92,35 @@ class Semaphores:
         return number
 
 
-def window_fault(offset: int, size: int) -> str:
-    """Why an access of `size` bytes at `offset` of the EVT_SEM window is refused; empty when it is legal."""
+def window_error(offset: int, size: int, *, reading: bool) -> DgeError | None:
+    """Why an access of `size` bytes at `offset` of the EVT_SEM window is refused, or None when it is legal."""
+    file = next((start for start in _FILES if start <= offset < start + _FILE_SIZE), None)
+    values = {"offset": offset, "size": size}
     if size != STRIDE or offset % STRIDE:
-        return f"semaphores and events take aligned 4-byte accesses, not {size} bytes at window offset {offset:#x}"
-    if not any(start <= offset < start + _FILE_SIZE for start in _FILES):
-        return f"no semaphore or event is at window offset {offset:#x}"
-    return ""
+        text = (
+            f"semaphores and events take aligned {STRIDE}-byte accesses, not {size} bytes at window offset {offset:#x}"
+        )
+        return MemoryFault(text, rule="memory.evt_sem", values=values, source="rings 4.2")
+    if file is None:
+        return MemoryFault(
+            f"no semaphore or event is at window offset {offset:#x}", rule="memory.evt_sem", values=values
+        )
+    index = (offset - file) // STRIDE
+    if reading and file not in (EVENT, SEM_READ):
+        return Unspecified(
+            f"no source says what reading the {_FILES[file]} window of semaphore {index} returns",
+            rule="rings.4.2",
+            values=values,
+            fix=f"read at window offset {SEM_READ + index * STRIDE:#x}",
+        )
+    if not reading and file == SEM_READ:
+        return MemoryFault(
+            f"the read window of semaphore {index} takes no writes",
+            rule="memory.evt_sem",
+            values=values,
+            fix=f"write at window offset {SEM_SET + index * STRIDE:#x} to set it, {SEM_INC + index * STRIDE:#x} to add",
+        )
+    return None
 
 
 def window_address(window_base: int, file: int, index: int) -> int:
@@ -129,8 +132,10 @@ def window_address(window_base: int, file: int, index: int) -> int:
     return window_base + file + index * STRIDE
 
 
-def _register(offset: int) -> tuple[str, int]:
-    for start, name in _FILES.items():
-        if start <= offset < start + _FILE_SIZE:
-            return name, (offset - start) // STRIDE
-    raise MemoryFault(window_fault(offset, STRIDE), rule="memory.evt_sem", values={"offset": offset})
+def _register(offset: int, *, reading: bool) -> tuple[int, int]:
+    """The register file and the index at a window offset."""
+    error = window_error(offset, STRIDE, reading=reading)
+    if error is not None:
+        raise error
+    file = max(start for start in _FILES if start <= offset)
+    return file, (offset - file) // STRIDE
