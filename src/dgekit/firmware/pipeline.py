@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import IllegalWord, Issue, LoweringError, MemoryFault, Unspecified
+from dgekit.core.errors import IllegalWord, Issue, LoweringError, MemoryFault, Unspecified, has_errors
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.core.state import Availability, StateView
@@ -62,30 +62,30 @@ def run_word(
     and Unspecified are raised.
     """
     station = _Station(state, availability, generation, choices, events, is_out_queue)
+    if word.kind not in inline.KINDS and not (generation.has_selector and generation.has_push_model):
+        return _without_selector(generation)
+    findings = [issue for issue in check_word(word, generation, choices) if issue.severity in _TOLD]
+    if has_errors(findings):
+        return _illegal(word, findings, station)
     try:
         if word.kind in inline.KINDS:
-            return inline.run(word, state, generation, choices, events)
-        if not generation.has_selector or not generation.has_push_model:
-            return _without_selector(generation)
-        return _run(word, sem_increment, station)
+            outcome = inline.run(word, state, generation, choices, events)
+        else:
+            outcome = _run(word, sem_increment, station)
     except IllegalWord as error:
-        return _illegal(word, error.as_issue(), (), station)
+        return _illegal(word, [*findings, error.as_issue()], station)
     except (LoweringError, MemoryFault) as error:
         events.emit("decode", "refused", rule=error.rule)
-        return Outcome("refused", issues=(error.as_issue(),))
+        outcome = Outcome("refused", issues=(error.as_issue(),))
+    return _with_issues(outcome, tuple(findings))
 
 
 def _run(word: Any, sem_increment: int | None, at: _Station) -> Outcome:
-    findings = [issue for issue in check_word(word, at.generation, at.choices) if issue.severity in _TOLD]
-    errors = [issue for issue in findings if issue.severity == "error"]
-    if errors:
-        return _illegal(word, errors[0], findings, at)
     pair, remarks = decode(word, at.state, at.generation, at.choices, at.events, sem_increment)
     bounds.check_totals(pair, at.choices)
-    issues = (*findings, *remarks)
     dmas = channels(at.state, at.generation, pair.priority_class)
     if fast.takes(pair, at.availability, at.generation, at.choices):
-        return _with_issues(_on_fast_path(pair, dmas, at), issues)
+        return _with_issues(_on_fast_path(pair, dmas, at), remarks)
     plan = reshape(pair, dmas, at.generation, at.choices, at.events)
     backend = select(pair, at.availability, at.choices, at.events)
     if backend is Backend.NONE:
@@ -94,7 +94,7 @@ def _run(word: Any, sem_increment: int | None, at: _Station) -> Outcome:
         outcome = _on_software(pair, plan, at)
     else:
         outcome = _on_hardware(pair, plan, backend, at)
-    return _with_issues(outcome, issues)
+    return _with_issues(outcome, remarks)
 
 
 def _on_hardware(pair: ShapePair, plan: Plan, backend: Backend, at: _Station) -> Outcome:
@@ -201,12 +201,13 @@ def _no_backend(pair: ShapePair, plan: Plan, at: _Station) -> Outcome:
     return Outcome("refused", pair, plan, notifications=records, issues=(issue,))
 
 
-def _illegal(word: Any, reason: Issue, findings: Iterable[Issue], at: _Station) -> Outcome:
+def _illegal(word: Any, findings: list[Issue], at: _Station) -> Outcome:
     """The illegal-instruction path: one line, then the sequencer spins (pipeline 6.2)."""
     opcode = word.encode()[0]
-    at.events.emit("decode", "illegal", "seq.illegal", (opcode,), rule=reason.rule)
+    rules = [issue.rule for issue in findings if issue.severity == "error"]
+    at.events.emit("decode", "illegal", "seq.illegal", (opcode,), rules=rules)
     records = notify.illegal_instruction(at.state, at.generation, at.choices)
-    return Outcome("refused", issues=tuple(findings) or (reason,), notifications=records, fatal=True)
+    return Outcome("refused", issues=tuple(findings), notifications=records, fatal=True)
 
 
 def _without_selector(generation: Generation) -> Outcome:
