@@ -37,8 +37,9 @@ def workload(
     graph = _pick(neff, subgraph)
     where = f"{neff.source}: {graph.definition}"
     chip = generation or neff.target or DEFAULT
-    contents = _contents(neff, graph, where) | {name: _bytes(value) for name, value in (inputs or {}).items()}
-    memory = place_variables(graph.variables, _touched(graph), contents, where, memory_limit)
+    touched = _touched(graph)
+    contents = _contents(neff, graph, touched, where) | {name: _bytes(value) for name, value in (inputs or {}).items()}
+    memory = place_variables(graph.variables, touched, contents, where, memory_limit)
     context = Context(graph.queues, graph.variables, memory.homes, _mode(settings, chip), neff.source)
     issues = list(neff.issues)
     items: list[Item] = []
@@ -97,11 +98,12 @@ def _touched(graph: Subgraph) -> set[str]:
     return found
 
 
-def _contents(neff: Neff, graph: Subgraph, where: str) -> dict[str, bytes]:
+def _contents(neff: Neff, graph: Subgraph, touched: set[str], where: str) -> dict[str, bytes]:
+    """Bytes of the `file` variables in use."""
     folder = graph.definition.rpartition("/")[0]
     found = {}
     for variable in graph.variables.values():
-        if variable.type != "file":
+        if variable.type != "file" or variable.name not in touched:
             continue
         member = f"{folder}/{variable.file_name}" if folder else variable.file_name
         place = f"{where}: var.{variable.name}.file_name"

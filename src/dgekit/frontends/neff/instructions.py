@@ -82,7 +82,11 @@ class StreamReader:
         where = f"{self._member}: slot {slot}"
         raw = word.encode()
         if raw[0] in CONTROL_FLOW:
-            raise Unsupported(f"{Opcode(raw[0]).name} steers the stream; only straight streams run", where=where)
+            raise Unsupported(
+                f"{Opcode(raw[0]).name} steers the stream; only straight streams run",
+                rule="neff.control_flow",
+                where=where,
+            )
         if raw[1] != INST_WORD_LEN:
             self._skipped[raw[0]] += 1
             return

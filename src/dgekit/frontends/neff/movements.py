@@ -75,9 +75,13 @@ def touched_variables(entry: Entry) -> set[str]:
 
 def _semaphore(entry: Entry, queue: Queue) -> int | None:
     if entry.event is not None:
-        raise Unsupported(f"event {entry.event} is set afterwards; events are not modelled", where=entry.where)
+        raise Unsupported(
+            f"event {entry.event} is set afterwards; events are not modelled", rule="neff.event", where=entry.where
+        )
     if entry.remote_semaphores:
-        raise Unsupported("the entry increments semaphores of another core", where=entry.where)
+        raise Unsupported(
+            "the entry increments semaphores of another core", rule="neff.remote_semaphores", where=entry.where
+        )
     if entry.semaphore is not None:
         return entry.semaphore
     if queue.semaphore is None and queue.semaphore_set:
@@ -144,7 +148,7 @@ def _access(leg: Leg, dtype: DtypeInfo | None, context: Context, where: str) -> 
             fix=f"write {near}" if near else "",
         )
     _check_bounds(leg, sizes, steps, variable, where)
-    home = context.homes[leg.variable]
+    home = context.homes[variable.name]
     pattern = tuple(zip(reversed(steps), reversed(sizes), strict=True))
     byte_access = Access(home.tensor, home.offset + leg.offset, pattern)
     return byte_access if dtype is None else _in_elements(byte_access, dtype, where)

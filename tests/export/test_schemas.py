@@ -1,0 +1,233 @@
+"""The published schemas: stored as derived, and true of what the tool reads and prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dgekit.core.choices import CHOICES
+from dgekit.core.errors import InputError, Issue, UsageError
+from dgekit.export.publish import SCHEMAS, schema_text, stored_schema, write_schemas
+from dgekit.frontends.toml_file import loads
+from dgekit.words.codec import decode_word
+from dgekit.words.text import word_to_json
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+}
+
+
+def problems(value: Any, schema: dict[str, Any], path: str = "$") -> list[str]:
+    """A checker of the part of JSON Schema that our schemas use; raises KeyError for any other keyword."""
+    found: list[str] = []
+    for keyword, wanted in schema.items():
+        found += RULES[keyword](value, wanted, schema, path)
+    return found
+
+
+def is_type(value: Any, name: str) -> bool:
+    return isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
+
+
+def check_type(value: Any, wanted: Any, schema: Any, path: str) -> list[str]:
+    names = [wanted] if isinstance(wanted, str) else wanted
+    return [] if any(is_type(value, name) for name in names) else [f"{path} is no {wanted}"]
+
+
+def check_properties(value: Any, wanted: Any, schema: Any, path: str) -> list[str]:
+    if not isinstance(value, dict):
+        return []
+    return [p for key, inner in wanted.items() if key in value for p in problems(value[key], inner, f"{path}.{key}")]
+
+
+def check_additional(value: Any, wanted: Any, schema: Any, path: str) -> list[str]:
+    if not isinstance(value, dict):
+        return []
+    others = [key for key in value if key not in schema.get("properties", {})]
+    if isinstance(wanted, bool):
+        return [f"{path}.{key} is unknown" for key in others if not wanted]
+    return [p for key in others for p in problems(value[key], wanted, f"{path}.{key}")]
+
+
+def when(kind: type | tuple[type, ...], holds: Any) -> Any:
+    def rule(value: Any, wanted: Any, schema: Any, path: str) -> list[str]:
+        return [f"{path} breaks {wanted}"] if isinstance(value, kind) and not holds(value, wanted) else []
+
+    return rule
+
+
+RULES: dict[str, Any] = {
+    **dict.fromkeys(["$schema", "$id", "title", "description", "default"], lambda *_: []),
+    "type": check_type,
+    "properties": check_properties,
+    "additionalProperties": check_additional,
+    "required": when(dict, lambda value, wanted: all(key in value for key in wanted)),
+    "propertyNames": when(dict, lambda value, wanted: all(re.search(wanted["pattern"], key) for key in value)),
+    "items": lambda value, wanted, schema, path: (
+        [p for n, one in enumerate(value) for p in problems(one, wanted, f"{path}[{n}]")]
+        if isinstance(value, list)
+        else []
+    ),
+    "minItems": when(list, lambda value, wanted: len(value) >= wanted),
+    "maxItems": when(list, lambda value, wanted: len(value) <= wanted),
+    "minLength": when(str, lambda value, wanted: len(value) >= wanted),
+    "pattern": when(str, lambda value, wanted: re.search(wanted, value)),
+    "minimum": when((int, float), lambda value, wanted: value >= wanted),
+    "maximum": when((int, float), lambda value, wanted: value <= wanted),
+    "enum": when(object, lambda value, wanted: value in wanted),
+    "const": when(object, lambda value, wanted: value == wanted),
+    "anyOf": lambda value, wanted, schema, path: (
+        [] if any(not problems(value, one, path) for one in wanted) else [f"{path} fits none of {len(wanted)}"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_stored_as_derived(name: str) -> None:
+    assert json.loads(schema_text(name)) == stored_schema(name)
+    assert stored_schema(name)["$id"] == f"dgekit.{name}/1"
+
+
+def test_writing_them(tmp_path: Path) -> None:
+    write_schemas(tmp_path)
+    assert {path.stem for path in tmp_path.iterdir()} == set(SCHEMAS)
+
+
+def test_unknown_names() -> None:
+    for ask in (schema_text, stored_schema):
+        with pytest.raises(UsageError):
+            ask("nothing")
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_examples_follow_the_program_schema(path: Path) -> None:
+    assert problems(tomllib.loads(path.read_text()), stored_schema("program")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "generatio = 'v3'",
+        "transfers = 3",
+        "[[transfers]]\nsemaphore = 256",
+        "[[transfers]]\nsemaphore = true",
+        "[[transfers]]\nmode = 'fast'",
+        "[[transfers]]\nqueue = ''",
+        "[[transfers]]\nsrc = { tensor = 'x', pattern = [[1]] }",
+        "[[transfers]]\nsrc = { offset = 1 }",
+        "[[transfers]]\nwait = [{ semaphore = 1 }]",
+        "[tensors.x]\nspace = 'hbm'",
+        "[registers]\nr5 = 1",
+        "[registers]\n5 = -1",
+        "[[shape_registers]]\nindex = 4",
+    ],
+)
+def test_schema_and_loader_refuse_alike(text: str) -> None:
+    assert problems(tomllib.loads(text), stored_schema("program"))
+    with pytest.raises(InputError):
+        loads(text)
+
+
+def test_every_key_is_described() -> None:
+    def described(schema: Any) -> None:
+        for one in schema.get("properties", {}).values():
+            assert one["description"]
+            for inner in [one, one.get("items", {}), one.get("additionalProperties", {}), *one.get("anyOf", [])]:
+                if isinstance(inner, dict):
+                    described(inner)
+
+    described(stored_schema("program"))
+
+
+def test_decoded_words_follow_their_schema() -> None:
+    issue = Issue("isa.C1", "error", "text", "where", {"a": 1})
+    for word in (
+        bytes.fromhex("b810") + bytes(62),
+        b"\xf0\x10" + bytes(62),
+        b"\x21" * 64,
+        bytes(64),
+        b"\xda" + bytes(63),
+    ):
+        line = word_to_json(decode_word(word), 64, [issue])
+        assert problems(json.loads(json.dumps(line)), stored_schema("decode")) == []
+    assert problems({"offset": 0}, stored_schema("decode"))
+
+
+def test_issues_follow_their_schema() -> None:
+    for severity in ("error", "warning", "advice", "unspecified"):
+        assert problems(Issue("a.b", severity, "m").to_json(), stored_schema("issue")) == []
+    assert problems({**Issue("a.b", "error", "m").to_json(), "severity": "fatal"}, stored_schema("issue"))
+
+
+def run_object() -> dict[str, Any]:
+    """A run as the surface describes it."""
+    return {
+        "schema": "dgekit.run/1",
+        "generation": "CAYMAN",
+        "choices": {name: choice.default for name, choice in CHOICES.items()},
+        "transfers": [
+            {
+                "name": "load",
+                "kind": "copy",
+                "mode": "unknown",
+                "backend": "pool",
+                "words": {"pseudo": ["d4" * 64], "resolved": ["b8" * 64]},
+                "program": [
+                    {"op": "REGWRITE", "dma": 0},
+                    {"op": "GENERATE", "dma": 0, "dir": "RD", "addr": "0x100000000", "elem_size": 4, "sem_num": 10},
+                    {"op": "DIMPUSH", "dma": 0, "num": [128, 128], "step": [1, 1]},
+                ],
+                "descriptors": {
+                    "m2s": 1,
+                    "s2m": 1,
+                    "bytes": 512,
+                    "per_engine": [{"engine": 0, "m2s": 1, "s2m": 1, "bytes": 512}],
+                },
+                "status": "done",
+                "issues": [],
+            }
+        ],
+        "semaphores": {"10": 1},
+        "tensors": {"x": {"shape": [128], "dtype": "float32", "sha256": "0" * 64}},
+        "log": ["S: DGE: Select backend Pool"],
+        "issues": [],
+    }
+
+
+def test_a_run_follows_its_schema() -> None:
+    assert problems(run_object(), stored_schema("run")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema",), "dgekit.run/2"),
+        (("generation",), "trn2"),
+        (("transfers", 0, "status"), "ok"),
+        (("transfers", 0, "backend"), "Pool"),
+        (("transfers", 0, "program", 1, "addr"), 4294967296),
+        (("transfers", 0, "program", 2, "num"), [128]),
+        (("transfers", 0, "words", "pseudo", 0), "D4"),
+        (("tensors", "x", "sha256"), "12"),
+        (("semaphores", "10"), "1"),
+        (("surprise",), 1),
+    ],
+)
+def test_a_wrong_run_does_not(path: tuple[Any, ...], value: Any) -> None:
+    run = run_object()
+    holder: Any = run
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    assert problems(run, stored_schema("run"))
