@@ -82,7 +82,7 @@ class Column:
     def checked(self, values: Any, rows: int) -> Array:
         """The values as an integer array of (rows, *shape); raises EncodeError for another shape, type or range."""
         array = np.asarray(values)
-        if array.dtype.kind not in "iub":
+        if array.size and array.dtype.kind not in "iub":
             raise EncodeError(f"{self.path}: a column of {array.dtype} holds no integers", rule="layout.type")
         try:
             array = np.broadcast_to(array, (rows, *self.shape))

@@ -25,6 +25,8 @@ T = TypeVar("T")
 S = TypeVar("S", bound="Struct")
 E = TypeVar("E", bound=enum_module.IntEnum)
 
+LONG_RUN = 8
+
 Role = Literal["", "reserved", "unknown"]
 
 
@@ -131,8 +133,12 @@ class Field(Generic[T]):
         return f"({inner},)" if self.count == 1 else f"({inner})"
 
     def show(self, value: Any) -> str:
-        """The value for people."""
-        return self.kind.show(value) if self.count is None else ", ".join(self.kind.show(item) for item in value)
+        """The value for people; a long run of bytes as hex pairs."""
+        if self.count is None:
+            return self.kind.show(value)
+        if self.count > LONG_RUN and self.kind.bits == 8:
+            return bytes(value).hex(" ")
+        return ", ".join(self.kind.show(item) for item in value)
 
     def _elements(self, chosen: Mapping[str, Any]) -> list[Any]:
         items = list(self.default)

@@ -146,9 +146,8 @@ class EnumKind(Kind):
     def normalise(self, value: Any, name: str) -> int:
         """A member, or an int that fits the bits."""
         if isinstance(value, enum.Enum) and not isinstance(value, self.members):
-            raise EncodeError(
-                f"{name}: {value!s} is no {self.type_name}", rule="layout.type", fix=f"a member of {self.type_name}"
-            )
+            told = f"{type(value).__name__}.{value.name}"
+            raise EncodeError(f"{name}: {told} is no {self.type_name}", rule="layout.type")
         return self.member(self.number.normalise(value, name))
 
     def table(self) -> tuple[int, ...]:

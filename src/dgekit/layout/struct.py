@@ -6,8 +6,6 @@ the instance is made, so encoding needs no check and never truncates.
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -17,7 +15,7 @@ from dgekit.layout.fields import Field
 from dgekit.layout.kinds import Kind, Namespace
 
 INT_SIZES = (1, 2, 4, 8)
-_STARTS_WITH_PATH = re.compile(r"[\w.\[\]]+: ")
+_PATH_MARKS = str.maketrans("", "", "_.[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +44,8 @@ class Layout:
 
 def unknown_field(layout: Layout, name: str) -> EncodeError:
     """The error for a field that does not exist, naming the nearest one that does."""
+    import difflib
+
     names = [field.name for field in layout.fields]
     near = difflib.get_close_matches(name, names, 1, 0.4)
     fix = f"write {near[0]}" if near else "one of " + ", ".join(names)
@@ -296,7 +296,8 @@ class StructKind(Kind):
 
 def nested(fault: EncodeError, name: str) -> EncodeError:
     """The same fault with the outer field's name before its message."""
-    joint = "." if _STARTS_WITH_PATH.match(fault.message) else ": "
+    head, colon, _ = fault.message.partition(": ")
+    joint = "." if colon and head.translate(_PATH_MARKS).isalnum() else ": "
     return EncodeError(
         f"{name}{joint}{fault.message}", rule=fault.rule, values=fault.values, source=fault.source, fix=fault.fix
     )

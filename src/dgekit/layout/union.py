@@ -176,7 +176,7 @@ class UnionKind(Kind):
         if "arm" not in obj:
             fits = (arm for arm in self.union.structs if set(obj) <= {field.name for field in arm.layout.fields})
             return next(fits, self.union.plain)
-        arm = self._by_name.get(obj["arm"])
+        arm = self._by_name.get(str(obj["arm"]))
         if arm is None:
             raise EncodeError(
                 f"{self.type_name} has no arm {obj['arm']!r}",

@@ -9,7 +9,7 @@ from typing import Any
 from dgekit.core.errors import InputError, Issue, UsageError
 from dgekit.layout import Struct
 from dgekit.layout.diagram import columns, place
-from dgekit.layout.fields import Field
+from dgekit.layout.fields import LONG_RUN, Field
 from dgekit.words.enums import Opcode
 from dgekit.words.names import word_named
 from dgekit.words.structs import Word
@@ -126,7 +126,7 @@ def format_word(word: Word, offset: int | None = None) -> str:
 
 
 def _shown(field: Field[Any], value: Any) -> str:
-    if field.role and value == field.default:
+    if isinstance(value, (tuple, bytes)) and len(value) > LONG_RUN and not any(value):
         return "0"
     shown = field.show(value)
     return f"{shown} {field.unit}" if field.unit and not field.unit.startswith("byte ") else shown
