@@ -88,14 +88,6 @@ def test_shape_register_that_does_not_exist(words, index):
     assert (caught.value.rule, caught.value.values["registers"]) == ("isa.C6", 4)
 
 
-def test_a_step_too_wide_for_a_shape_register(words):
-    state = StateView(shape_registers=(ShapeRegister((4, 2, 1, 1), (16, 0x1_0000, 0, 0)),) * 4)
-    with pytest.raises(IllegalWord) as caught:
-        pair_of(shape_word(words, 0), state)
-    assert (caught.value.rule, caught.value.values["step"]) == ("pipeline.2.4", 0x1_0000)
-    assert pair_of(shape_word(words, 0), state, shape_reg_width="32")[0].src.step[1] == 0x1_0000
-
-
 def test_gather_reads_its_indices(words):
     state = StateView(memory=words.indices(3, 1, 2, 0))
     pair, _ = pair_of(

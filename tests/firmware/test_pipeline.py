@@ -138,10 +138,13 @@ def test_an_illegal_word_stops_the_sequencer(words, send):
 
 
 def test_decode_can_refuse_what_the_checks_let_pass(words, send):
-    wide = StateView(shape_registers=(ShapeRegister((1, 1, 1, 1), (1 << 20, 0, 0, 0)),) * 4)
+    """The totals of a shape register are known only when it is read."""
+    shape = ShapeRegister((3, 1, 1, 1), (16, 0, 0, 0))
     leg = Addr8Immediate(address=words.HBM, marker_bits=0x10)
-    run = send(words.direct(src_start_addr=leg, src_step_elem=(0, 0), src_num_elem=(0, 0)), state=wide)
-    assert (run.outcome.fatal, run.outcome.issues[-1].rule) == (True, "pipeline.2.4")
+    word = words.direct(src_start_addr=leg, src_step_elem=(0, 0), src_num_elem=(0, 0))
+    run = send(word, state=StateView(shape_registers=(shape,) * 4))
+    assert (run.outcome.fatal, run.outcome.issues[-1].rule) == (True, "pipeline.6.1")
+    assert run.outcome.issues[-1].values == {"src": 48, "dst": 64, "unit": "bytes"}
 
 
 def test_missing_state_is_refused_but_not_fatal(words, send):

@@ -80,6 +80,8 @@ def test_hbm_to_hbm(words):
     assert args(events, "assessed") == [(1, 1, 16, 1, Kind.DIRECT2D, 1)]
     equal, _ = planned(words.direct(src_num_elem=(4, 40), dst_num_elem=(4, 40)), hbm_split="equal")
     assert [share.src.num for share in equal.shares] == [(4, 3)] * 13 + [(4, 1)]
+    flat, _ = planned(words.direct(src_num_elem=(40, 1), dst_num_elem=(40, 1)), hbm_split="equal")
+    assert [share.src.num for share in flat.shares] == [(3, 1)] * 13 + [(1, 1)]
 
 
 def test_legs_with_different_counts_use_one_dma(words):

@@ -14,7 +14,7 @@ from dgekit.core.dtypes import Dtype, dtype_info
 from dgekit.core.errors import IllegalWord, Issue, UsageError
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
-from dgekit.core.state import NUM_SHAPE_REGISTERS, ShapeRegister, StateView
+from dgekit.core.state import NUM_SHAPE_REGISTERS, StateView
 from dgekit.firmware.addresses import (
     bound_check,
     index_address,
@@ -26,8 +26,8 @@ from dgekit.firmware.addresses import (
 from dgekit.firmware.values import BoundCheck, DgeShape, Indices, Kind, ShapePair, Tile
 from dgekit.words.enums import IndirectMode
 from dgekit.words.legs import Leg, element_bytes, legs, sbuf_place
+from dgekit.words.rules_transpose import TILE_ROWS
 
-TILE_ROWS = 16
 KIND_OF = {
     "DMA_DIRECT2D": Kind.DIRECT2D,
     "DMA_INDIRECT1D": Kind.INDIRECT,
@@ -35,7 +35,6 @@ KIND_OF = {
     "DMA_GATHER_XPOSE": Kind.GATHER_TRANSPOSE,
 }
 _NO_INCREMENT = (Kind.TRANSPOSE, Kind.GATHER_TRANSPOSE)
-_SHAPE_STEP_MIN, _SHAPE_STEP_MAX = -0x8000, 0xFFFF  # what 16 bits can hold, signed or not (pipeline 2.4)
 _U16 = 0xFFFF
 
 
@@ -97,7 +96,7 @@ def _shape(
         raise _illegal_dtype(leg, "is narrower than a byte")
     unit = elem_size if choices.text("step_unit") == "elements" else 1
     start = leg_address(leg.address, leg.name, state)
-    num, steps, register = _dims(leg, state, choices, events)
+    num, steps, register = _dims(leg, state, events)
     return DgeShape(
         start=start,
         num=num,
@@ -122,9 +121,7 @@ def _step_bytes(
     return scaled
 
 
-def _dims(
-    leg: Leg, state: StateView, choices: Choices, events: EventLog
-) -> tuple[tuple[int, ...], tuple[int, ...], int | None]:
+def _dims(leg: Leg, state: StateView, events: EventLog) -> tuple[tuple[int, ...], tuple[int, ...], int | None]:
     """(counts, steps, shape register): a register gives four dimensions, its index rides in the first step (1.3)."""
     if not takes_shape_register(leg.address):
         return leg.counts, leg.steps, None
@@ -138,24 +135,9 @@ def _dims(
             source="isa-words 4.1, pipeline 2.4",
         )
     shape = state.shape_registers[index]
-    _check_register_width(shape, index, choices)
     events.emit("decode", "shape_step", "shape.step", (index, *(step & _U16 for step in shape.step)))
     events.emit("decode", "shape_num", "shape.num", (index, *shape.num))
     return shape.num, shape.step, index
-
-
-def _check_register_width(shape: ShapeRegister, index: int, choices: Choices) -> None:
-    """A 16-bit register cannot hold every step; nothing is cut off silently (pipeline 2.4, DESIGN)."""
-    wide = [step for step in shape.step if not _SHAPE_STEP_MIN <= step <= _SHAPE_STEP_MAX]
-    if wide and choices.text("shape_reg_width") == "16":
-        raise IllegalWord(
-            f"step {wide[0]} does not fit the 16 bits of shape register {index}",
-            rule="pipeline.2.4",
-            where=f"dge_shape[{index}]",
-            values={"step": wide[0], "maximum": _SHAPE_STEP_MAX},
-            source="pipeline 2.4",
-            fix="use a smaller step, or set shape_reg_width = 32",
-        )
 
 
 def _dtype(leg: Leg) -> Dtype:

@@ -13,7 +13,7 @@ from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import ChannelWork, PacketKind
 from dgekit.firmware import transposes
 from dgekit.firmware.reshape import walks_tiles
-from dgekit.firmware.values import Kind, Plan, ShapePair, Share, Tile
+from dgekit.firmware.values import Plan, ShapePair, Share, Tile
 from dgekit.numerics.add import ADD_DTYPES
 from dgekit.patterns.algebra import common_shape, fold_pair
 from dgekit.patterns.runs import Runs, element_starts, runs
@@ -31,10 +31,10 @@ def plan_work(
 
 def share_work(share: Share, pair: ShapePair, generation: Generation, choices: Choices) -> Iterable[ChannelWork]:
     """The work of one channel; one piece, or two where the columns of a transpose leave a rest."""
-    if pair.kind is Kind.TRANSPOSE:
-        if share.tile is not None and walks_tiles(pair, choices):
+    if share.tile is not None:
+        if walks_tiles(pair, choices):
             return [_tile_work(share, share.tile, generation)]
-        return _element_transpose(share, pair)
+        return _element_transpose(share, share.tile, pair)
     if pair.compute_op:
         return [_compute_work(share, pair)]
     src, dst = runs(share.src.walk()), runs(share.dst.walk())
@@ -51,30 +51,28 @@ def _tile_work(share: Share, tile: Tile, generation: Generation) -> ChannelWork:
     return _transpose_work(share, rows, columns, tile.rows, tile.cols)
 
 
-def _element_transpose(share: Share, pair: ShapePair) -> Iterable[ChannelWork]:
+def _element_transpose(share: Share, tile: Tile, pair: ShapePair) -> Iterable[ChannelWork]:
     """`xpose_walk = elements` (D11): element (x, y) of the source lands at dst + y*dst_step[0] + x*dst_step[1]."""
     (x_step, y_step), (x_count, y_count), size = _two_dims(share, pair), share.src.num[:2], share.src.elem_size
     row_step, column_step = share.dst.step[0], share.dst.step[1]
-    rows = pair.tile.rows if pair.tile else 16
-    if x_step != size or row_step != size or y_count % rows:
+    if x_step != size or row_step != size or y_count % tile.rows:
         src = Walk(share.src.start, ((x_step, x_count), (y_step, y_count)), size)
         dst = Walk(share.dst.start, ((column_step, x_count), (row_step, y_count)), size)
         yield ChannelWork(share.dma, runs(src), runs(dst))
         return
-    width = pair.tile.cols if pair.tile else x_count
-    for lo, columns, blocks in _column_blocks(x_count, width):
-        down, across = y_count // rows, columns
+    for lo, columns, blocks in _column_blocks(x_count, tile.cols):
+        down, rows = y_count // tile.rows, tile.rows
         src = Walk(
             share.src.start + lo * size,
             ((y_step, rows), (y_step * rows, down), (columns * size, blocks)),
-            across * size,
+            columns * size,
         )
         dst = Walk(
             share.dst.start + lo * column_step,
-            ((column_step, across), (rows * size, down), (column_step * columns, blocks)),
+            ((column_step, columns), (rows * size, down), (column_step * columns, blocks)),
             rows * size,
         )
-        yield _transpose_work(share, src, dst, rows, across)
+        yield _transpose_work(share, src, dst, rows, columns)
 
 
 def _column_blocks(count: int, width: int) -> list[tuple[int, int, int]]:

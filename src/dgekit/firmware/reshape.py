@@ -31,7 +31,7 @@ class Strategy(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the analysis of one tensor found: steps and bases in bytes, partitions touched (0 in HBM: none counts 1)."""
+    """What the analysis of one tensor found: step and base in bytes, partitions touched (1 for HBM)."""
 
     nelem_target: int
     step_target: int
@@ -141,7 +141,7 @@ def _shares(
 def _direct_shares(
     pair: ShapePair, dmas: tuple[int, ...], generation: Generation, choices: Choices
 ) -> tuple[Share, ...]:
-    """Blocks of the partition dimension (D23); one channel where the legs' counts differ."""
+    """Blocks of the partition dimension (D23); one channel where the legs' counts differ, as in a D11 transpose."""
     src_place, dst_place = sbuf_place(pair.src.start, generation), sbuf_place(pair.dst.start, generation)
     parts = split_channels(
         pair.src.walk(),
@@ -154,7 +154,7 @@ def _direct_shares(
         dst_base=generation.sbuf_base(dst_place[0]) if dst_place else 0,
         hbm_split=choices.text("hbm_split") == "equal",
     )
-    return tuple(Share(dma, _cut(pair.src, src), _cut(pair.dst, dst)) for dma, src, dst in parts)
+    return tuple(Share(dma, _cut(pair.src, src), _cut(pair.dst, dst), pair.tile) for dma, src, dst in parts)
 
 
 def _cut(shape: DgeShape, walk: Walk) -> DgeShape:

@@ -65,6 +65,15 @@ def partition_dim(walk: Walk, stride: int) -> int | None:
     return max(carriers)[1] if carriers else None
 
 
+def outermost_dim(walk: Walk) -> int | None:
+    """The outermost dimension of more than one count, None where there is none.
+
+    >>> outermost_dim(Walk(0, ((4, 8), (64, 3), (1, 1)), 4))
+    1
+    """
+    return max((dim for dim, count in enumerate(walk.counts) if count > 1), default=None)
+
+
 def split_channels(
     src: Walk,
     dst: Walk,
@@ -81,14 +90,15 @@ def split_channels(
 
     `dmas` are the available channels, in order; channel k takes rows k x ceil(P / #DMA) onward of the partition
     dimension on the SBUF side (the leg with more partitions if both are SBUF; the source on a tie). HBM to HBM and
-    legs whose counts differ use one channel; with `hbm_split` HBM to HBM is cut along the outermost dimension.
+    legs whose counts differ use one channel; with `hbm_split` HBM to HBM is cut along the outermost dimension
+    that counts more than 1.
     Raises LoweringError when no channel is available.
     """
     if not dmas:
         raise LoweringError("no DMA channel is available", rule="dec.D23", fix="set mask bits in local register 40")
     dim, parts = _split_plan(src, dst, (src_base, dst_base), (src_sbuf, dst_sbuf), partition_stride, len(dmas))
-    if hbm_split and not (src_sbuf or dst_sbuf) and src.dims:
-        dim, parts = len(src.dims) - 1, len(dmas)
+    if hbm_split and not (src_sbuf or dst_sbuf):
+        dim, parts = outermost_dim(src), len(dmas)
     if dim is None or src.counts != dst.counts or src.count == 0:
         return [(dmas[0], src, dst)]
     blocks = row_blocks(src.dims[dim][1], parts)
