@@ -10,7 +10,7 @@ from dgekit.descriptors.batch import DescriptorBatch
 from dgekit.firmware import bounds
 from dgekit.firmware.decode import decode
 from dgekit.firmware.values import Backend
-from dgekit.words.structs import Addr8TblReg
+from dgekit.words.structs import Addr8TblReg, BoundCheckReg
 
 LIMIT = 5
 
@@ -179,3 +179,19 @@ def test_the_carveout_is_for_pool_only(words, send):
     assert send(word, mode="hwdge", state=StateView(carveout=1 << 16)).outcome.status == "done"
     none = bounds.check_count(DescriptorBatch(), Backend.RTL, StateView(carveout=1), Choices(), EventLog())
     assert none is None
+
+
+@pytest.mark.parametrize("mode", ["unknown", "hwdge", "swdge"])
+def test_every_backend_skips_on_an_address(words, send, mode):
+    run = send(words.direct(dst_bound_reg=words.bound(LIMIT)), mode=mode, state=StateView(registers={LIMIT: 1}))
+    assert (run.outcome.status, run.outcome.work, run.outcome.program.ops) == ("skipped", (), ())
+    assert run.log[-1] == "S: DGE: Failed bounds check. $S[10]+=1."
+
+
+def test_the_address_bound_of_a_gather_transpose(words, send):
+    memory = words.indices(*range(32))
+    for limit, status in ((0x1000, "skipped"), (0, "done")):
+        bound = words.bound(LIMIT) if limit else BoundCheckReg()
+        word = words.gather_transpose(dst_bound_reg=bound)
+        run = send(word, state=StateView(registers={LIMIT: limit}, memory=memory), sem_increment=1)
+        assert run.outcome.status == status

@@ -1,7 +1,11 @@
 import pytest
 
-from dgekit.core.errors import Unspecified, Unsupported
+from dgekit.core.choices import Choices
+from dgekit.core.errors import IllegalWord, Unspecified, Unsupported
+from dgekit.core.events import EventLog
+from dgekit.core.generations import generation_named
 from dgekit.core.state import StateView
+from dgekit.firmware import inline
 from dgekit.firmware.values import Backend
 from dgekit.transfers.transfer import Update, Wait
 from dgekit.words.codec import decode_word
@@ -180,3 +184,12 @@ def test_other_updates_are_not_described(send, mode):
 def test_only_maverick_has_them(send, gen):
     outcome = send(copy2d(), gen=gen).outcome
     assert (outcome.status, outcome.issues[0].rule) == ("refused", "isa.7.word")
+
+
+@pytest.mark.parametrize(
+    ("word", "gen", "rule"), [(copy2d(), "CAYMAN", "isa.7.word"), (immediate(), "MAVERICK", "isa.4.7.num_descriptors")]
+)
+def test_the_stage_alone_refuses_too(word, gen, rule):
+    with pytest.raises(IllegalWord) as caught:
+        inline.run(word, StateView(), generation_named(gen), Choices(), EventLog())
+    assert caught.value.rule == rule

@@ -112,7 +112,7 @@ def _on_hardware(pair: ShapePair, plan: Plan, backend: Backend, at: _Station) ->
     if at.choices.text("q7_kind_line") == "always":
         spray.emit_kind(pair.kind, at.events)
     before = at.choices.text("check_position") == "before_push"
-    if before and (skipped := _bounds_failure(reached, effective, at)):
+    if before and (skipped := _bounds_failure(pair, reached, effective, at)):
         return skipped
     work = plan_work(plan, pair, at.generation, at.choices, queue_of(at.state))
     size = packet_bytes(at.state, pair.priority_class, at.choices)
@@ -125,7 +125,7 @@ def _on_hardware(pair: ShapePair, plan: Plan, backend: Backend, at: _Station) ->
     emit.emit_program(program, leg, at.choices, at.events)
     if not dump_first:
         emit.emit_dump(pair, plan, backend, effective, at.choices, at.events)
-    if not before and (skipped := _bounds_failure(replace(reached, program=program), effective, at)):
+    if not before and (skipped := _bounds_failure(pair, replace(reached, program=program), effective, at)):
         return skipped
     return replace(reached, status="done", program=program, work=work, packet_bytes=size)
 
@@ -135,7 +135,7 @@ def _on_fast_path(pair: ShapePair, dmas: tuple[int, ...], at: _Station) -> Outco
     plan = fast.plan(pair, dmas)
     reached = Outcome("skipped", pair, plan, Backend.FAST)
     effective = bounds.effective_addresses(pair, at.generation, at.choices)
-    if skipped := _bounds_failure(reached, effective, at):
+    if skipped := _bounds_failure(pair, reached, effective, at):
         return skipped
     program = fast.push_tiles(pair, plan, emit.shown_leg(pair, at.is_out_queue), at.choices, at.events)
     work = plan_work(plan, pair, at.generation, at.choices, queue_of(at.state))
@@ -147,7 +147,7 @@ def _on_software(pair: ShapePair, plan: Plan, at: _Station) -> Outcome:
     """The Q7 backend; address bounds are still checked here, index bounds there."""
     reached = Outcome("skipped", pair, plan, Backend.SOFTWARE)
     effective = bounds.effective_addresses(pair, at.generation, at.choices)
-    if skipped := _bounds_failure(reached, effective, at):
+    if skipped := _bounds_failure(pair, reached, effective, at):
         return skipped
     result = software.run(pair, plan, at.state, at.generation, at.choices, at.events, is_out_queue=at.is_out_queue)
     return replace(
@@ -161,11 +161,9 @@ def _on_software(pair: ShapePair, plan: Plan, at: _Station) -> Outcome:
     )
 
 
-def _bounds_failure(reached: Outcome, effective: tuple[int, int], at: _Station) -> Outcome | None:
+def _bounds_failure(pair: ShapePair, reached: Outcome, effective: tuple[int, int], at: _Station) -> Outcome | None:
     """The skipped outcome of a word whose address is over its limit, None when both legs pass."""
-    if reached.pair is None:
-        return None
-    failure = bounds.check_addresses(reached.pair, effective, at.choices, at.events)
+    failure = bounds.check_addresses(pair, effective, at.choices, at.events)
     if failure is None:
         return None
     records = notify.bound_failure(failure.shape.bound, at.state, at.generation, at.choices, at.events)
