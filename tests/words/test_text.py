@@ -47,7 +47,7 @@ def test_json_objects_are_an_identity(name) -> None:
 def test_json_holds_names_integers_lists_and_hex_addresses() -> None:
     fields = word_to_json(decode_word(EXAMPLES["B resolved 0xb8, same copy"]))["fields"]
     assert fields["in_dtype"] == "FP32" and fields["compute_op"] == "NONE"
-    assert fields["header"] == {"opcode": "DMAMEMCPY", "inst_word_len": "0x10", "debug_cmd": "NONE", "debug_hint": 0}
+    assert fields["header"] == {"opcode": "DMAMEMCPY", "inst_word_len": 16, "debug_cmd": "NONE", "debug_hint": 0}
     assert fields["src_step_elem"] == [1, 128]
     assert fields["src_start_addr"] == {"arm": "ADDR8_IMMEDIATE", "address": "0x100000000", "marker_bits": 0}
 
@@ -265,3 +265,22 @@ def test_every_word_has_a_table_and_lists_reserved_bytes_briefly(cls) -> None:
     lines = format_word(cls()).splitlines()
     assert len(lines) == 2 + len(list(cls().leaves()))
     assert all(len(line) < 200 for line in lines)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"semaphore": "9" * 200_000},
+        {"semaphore": "0x" + "f" * 200_000},
+        {"semaphore": [[]] * 50_000},
+        {"in_dtype": "A" * 200_000},
+        {"s" * 200_000: 1},
+        {"src_start_addr": "var:" + "7" * 200_000},
+        {"src_start_addr": {"arm": "x" * 200_000}},
+        {"src_step_elem": "1," * 50_000},
+    ],
+)
+def test_faults_stay_short_whatever_the_input(fields) -> None:
+    with pytest.raises(DgeError) as fault:
+        word_from_json({"kind": "DMA_DIRECT2D", "fields": fields})
+    assert len(json.dumps(fault.value.as_issue().to_json())) < 1000

@@ -7,7 +7,6 @@ what the arms mean is left to the scalar path. Enums stay plain integers.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from dgekit.core.errors import EncodeError, InternalError
 from dgekit.layout.fields import Field
 from dgekit.layout.kinds import IntKind
+from dgekit.layout.say import brief, suggestion
 from dgekit.layout.struct import INT_SIZES, Struct, StructKind
 from dgekit.layout.union import TaggedUnion, UnionKind
 
@@ -114,10 +114,8 @@ class Plan:
         """The column of that path; raises EncodeError with the nearest right one."""
         found = self.columns.get(path)
         if found is None:
-            near = difflib.get_close_matches(path, self.columns, 1, 0.4)
-            raise EncodeError(
-                f"there is no column {path!r}", rule="layout.field", fix=f"write {near[0]}" if near else ""
-            )
+            fix = suggestion(path, self.columns)
+            raise EncodeError(f"there is no column {brief(path)}", rule="layout.field", fix=fix)
         return found
 
     def view(self, rows: Rows) -> Array:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from dgekit.core.errors import EncodeError
 from dgekit.core.evidence import Evidence
 from dgekit.layout.kinds import BytesKind, EnumKind, IntKind, Kind, TextKind
+from dgekit.layout.say import brief
 
 if TYPE_CHECKING:
     from dgekit.layout.struct import Struct
@@ -150,7 +151,7 @@ class Field(Generic[T]):
 
     def _items(self, value: Any) -> list[Any]:
         if isinstance(value, str) or not hasattr(value, "__iter__"):
-            raise EncodeError(f"{self.name}: {value!r} is no list of {self.count} values", rule="layout.type")
+            raise EncodeError(f"{self.name}: {brief(value)} is no list of {self.count} values", rule="layout.type")
         items = list(value)
         if len(items) != self.count:
             raise EncodeError(

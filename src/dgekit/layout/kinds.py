@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from dgekit.core.errors import EncodeError
+from dgekit.layout.say import brief, suggestion
 
 Namespace = dict[str, Any]
 M = TypeVar("M", bound=type[enum.Enum])
@@ -81,11 +82,11 @@ def parse_int(value: Any, name: str) -> int:
         try:
             return int(value, 0)
         except ValueError:
-            raise EncodeError(f"{name}: {value!r} is no integer", rule="layout.type") from None
+            raise EncodeError(f"{name}: {brief(value)} is no integer", rule="layout.type") from None
     try:
         return operator.index(value)
     except TypeError:
-        raise EncodeError(f"{name}: {value!r} is no integer", rule="layout.type") from None
+        raise EncodeError(f"{name}: {brief(value)} is no integer", rule="layout.type") from None
 
 
 class IntKind(Kind):
@@ -105,7 +106,7 @@ class IntKind(Kind):
     def normalise(self, value: Any, name: str) -> int:
         """An int inside the range of the width."""
         if isinstance(value, str):
-            raise EncodeError(f"{name}: {value!r} is no integer", rule="layout.type")
+            raise EncodeError(f"{name}: {brief(value)} is no integer", rule="layout.type")
         number = parse_int(value, name)
         if not self.low <= number <= self.high:
             # A number of thousands of digits cannot be printed in decimal; its length says enough.
@@ -179,11 +180,8 @@ class EnumKind(Kind):
         return self.normalise(number, name)
 
     def _unknown(self, value: str, wanted: str, name: str) -> EncodeError:
-        import difflib
-
-        near = difflib.get_close_matches(wanted, list(self.members.__members__), 1, 0.4)
-        fix = f"write {near[0]}" if near else "one of " + ", ".join(list(self.members.__members__)[:12])
-        return EncodeError(f"{name}: {self.type_name} has no value {value!r}", rule="layout.enum", fix=fix)
+        fix = suggestion(wanted, self.members.__members__)
+        return EncodeError(f"{name}: {self.type_name} has no value {brief(value)}", rule="layout.enum", fix=fix)
 
     def source(self, value: int) -> str:
         """`Class.NAME`, or the integer."""
@@ -220,7 +218,7 @@ class BytesKind(Kind):
         except (TypeError, ValueError):
             data = None
         if data is None:
-            raise EncodeError(f"{name}: {value!r} is not {self.size} bytes", rule="layout.type")
+            raise EncodeError(f"{name}: {brief(value)} is not {self.size} bytes", rule="layout.type")
         if len(data) != self.size:
             raise EncodeError(
                 f"{name}: {len(data)} bytes do not fit {self.size} bytes",
@@ -238,7 +236,7 @@ class BytesKind(Kind):
             try:
                 value = bytes.fromhex(value)
             except ValueError:
-                raise EncodeError(f"{name}: {value!r} is no hex text", rule="layout.type") from None
+                raise EncodeError(f"{name}: {brief(value)} is no hex text", rule="layout.type") from None
         return self.normalise(value, name)
 
     def source(self, value: bytes) -> str:
@@ -266,7 +264,7 @@ class TextKind(Kind):
         if isinstance(value, (bytes, bytearray)):
             value = bytes(value).decode("latin-1")
         if not isinstance(value, str):
-            raise EncodeError(f"{name}: {value!r} is no text", rule="layout.type")
+            raise EncodeError(f"{name}: {brief(value)} is no text", rule="layout.type")
         text = value.rstrip("\0")
         if len(text) > self.size:
             raise EncodeError(
@@ -274,7 +272,7 @@ class TextKind(Kind):
                 values={"value": len(text), "size": self.size},
             )
         if not all(ord(letter) < 256 for letter in text):
-            raise EncodeError(f"{name}: {value!r} holds characters outside latin-1", rule="layout.type")
+            raise EncodeError(f"{name}: {brief(value)} holds characters outside latin-1", rule="layout.type")
         return text
 
     def decode_expr(self, raw: str, ns: Namespace) -> str:

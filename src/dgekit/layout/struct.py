@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 from dgekit.core.errors import DecodeError, EncodeError, InternalError, Issue
 from dgekit.layout.fields import Field
 from dgekit.layout.kinds import Kind, Namespace
+from dgekit.layout.say import brief, suggestion
 
 INT_SIZES = (1, 2, 4, 8)
 _PATH_MARKS = str.maketrans("", "", "_.[]")
@@ -44,12 +45,8 @@ class Layout:
 
 def unknown_field(layout: Layout, name: str) -> EncodeError:
     """The error for a field that does not exist, naming the nearest one that does."""
-    import difflib
-
-    names = [field.name for field in layout.fields]
-    near = difflib.get_close_matches(name, names, 1, 0.4)
-    fix = f"write {near[0]}" if near else "one of " + ", ".join(names)
-    return EncodeError(f"{layout.name} has no field {name!r}", rule="layout.field", fix=fix)
+    fix = suggestion(name, [field.name for field in layout.fields])
+    return EncodeError(f"{layout.name} has no field {brief(name)}", rule="layout.field", fix=fix)
 
 
 def check_layout(layout: Layout) -> None:
@@ -149,7 +146,7 @@ class Struct:
             elif isinstance(value, tuple) and step.isdigit() and int(step) < len(value):
                 value = value[int(step)]
             else:
-                raise EncodeError(f"{self.layout.name} has no field {path!r}", rule="layout.field")
+                raise EncodeError(f"{self.layout.name} has no field {brief(path)}", rule="layout.field")
         return value
 
     def encode(self) -> bytes:
@@ -183,7 +180,7 @@ class Struct:
     def from_json(cls, obj: Any, base: Self | None = None) -> Self:
         """The inverse of `to_json`; absent fields come from `base`, else the default. Raises EncodeError."""
         if not isinstance(obj, Mapping):
-            raise EncodeError(f"{cls.layout.name} is an object of fields, not {obj!r}", rule="layout.type")
+            raise EncodeError(f"{cls.layout.name} is an object of fields, not {brief(obj)}", rule="layout.type")
         values = {} if base is None else dict(base.__dict__)
         for name, value in obj.items():
             values[name] = cls.layout.field(name).from_json(value)
@@ -255,7 +252,7 @@ class StructKind(Kind):
     def normalise(self, value: Any, name: str) -> Struct:
         """An instance of the structure."""
         if type(value) is not self.struct:
-            raise EncodeError(f"{name}: {value!r} is no {self.struct.__name__}", rule="layout.type")
+            raise EncodeError(f"{name}: {brief(value)} is no {self.struct.__name__}", rule="layout.type")
         return value
 
     def decode_expr(self, raw: str, ns: Namespace) -> str:

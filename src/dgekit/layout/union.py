@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from dgekit.core.errors import EncodeError, InternalError
 from dgekit.layout.kinds import Kind, Namespace
+from dgekit.layout.say import brief
 from dgekit.layout.struct import Struct, default_of, nested
 
 A = TypeVar("A")
@@ -109,7 +110,9 @@ class UnionKind(Kind):
         """An instance of an arm whose marker agrees with it."""
         if type(value) not in self.union.structs:
             names = ", ".join(arm.__name__ for arm in self.union.structs)
-            raise EncodeError(f"{name}: {value!r} is no {self.type_name}", rule="layout.type", fix=f"one of {names}")
+            raise EncodeError(
+                f"{name}: {brief(value)} is no {self.type_name}", rule="layout.type", fix=f"one of {names}"
+            )
         self.union.check(value, name)
         known: Struct = value
         return known
@@ -179,7 +182,7 @@ class UnionKind(Kind):
         arm = self._by_name.get(str(obj["arm"]))
         if arm is None:
             raise EncodeError(
-                f"{self.type_name} has no arm {obj['arm']!r}",
+                f"{self.type_name} has no arm {brief(obj['arm'])}",
                 rule="layout.arm",
                 fix="one of " + ", ".join(self._by_name),
             )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 
 from dgekit.core.errors import UsageError
+from dgekit.layout.say import brief, suggestion
 from dgekit.words.enums import Opcode
 from dgekit.words.structs import OpaqueWord, Word, word_classes
 
@@ -19,9 +19,8 @@ def word_named(name: str) -> type[Word]:
     found = _names().get(_plain(name))
     if found is None:
         kinds = [cls.kind for cls in all_words()]
-        near = difflib.get_close_matches(name.upper(), [*kinds, *Opcode.__members__], 1, 0.5)
-        fix = f"write {near[0]}" if near else "one of " + ", ".join(kinds)
-        raise UsageError(f"there is no word {name!r}", rule="words.kind", fix=fix)
+        fix = suggestion(name.upper(), kinds)
+        raise UsageError(f"there is no word {brief(name)}", rule="words.kind", fix=fix)
     return found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dgekit.core.errors import EncodeError
 from dgekit.layout import Struct
+from dgekit.layout.say import brief
 from dgekit.words.enums import Addr8Marker
 
 
@@ -28,7 +29,7 @@ def number(text: str, what: str) -> int:
     try:
         return int(text, 0)
     except ValueError:
-        raise EncodeError(f"{text!r} is no {what}", rule="words.shorthand", fix=_FORMS) from None
+        raise EncodeError(f"{brief(text)} is no {what}", rule="words.shorthand", fix=_FORMS) from None
 
 
 def registers(body: str, wanted: int) -> list[int]:
@@ -46,7 +47,7 @@ def registers(body: str, wanted: int) -> list[int]:
 
 def refuse(text: str) -> EncodeError:
     """The error for a form that does not exist here."""
-    return EncodeError(f"{text!r} is no address form of this word", rule="words.shorthand", fix=_FORMS)
+    return EncodeError(f"{brief(text)} is no address form of this word", rule="words.shorthand", fix=_FORMS)
 
 
 _FORMS = (

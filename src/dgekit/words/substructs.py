@@ -31,7 +31,7 @@ class Header(Struct, name="HEADER", size=4, source="isa-words 1.1"):
     """The first four bytes of every word but PSEUDO_DMA_EXT."""
 
     opcode = enum(0, Opcode, "which word this is")
-    inst_word_len = u8(1, "length in 4-byte units, always 0x10", base=16, default=INST_WORD_LEN)
+    inst_word_len = u8(1, "length in 4-byte units, always 0x10", default=INST_WORD_LEN)
     debug_cmd = enum(2, DebugCmdLevel, "profiling marker")
     debug_hint = u8(3, "free trace byte")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from dgekit.core.errors import InputError, Issue, UsageError
 from dgekit.layout import Struct
 from dgekit.layout.diagram import columns, place
 from dgekit.layout.fields import LONG_RUN, Field
+from dgekit.layout.say import brief, suggestion
 from dgekit.words.enums import Opcode
 from dgekit.words.names import word_named
 from dgekit.words.structs import Word
@@ -42,9 +42,8 @@ def word_from_json(obj: Any) -> Word:
         raise InputError(f"a word is an object with kind and fields, not {type(obj).__name__}", rule="words.json")
     for key in obj:
         if key not in JSON_KEYS:
-            near = difflib.get_close_matches(str(key), JSON_KEYS, 1)
-            fix = f"write {near[0]}" if near else "one of " + ", ".join(JSON_KEYS)
-            raise InputError(f"a word object has no key {key!r}", rule="words.json", fix=fix)
+            fix = suggestion(str(key), JSON_KEYS)
+            raise InputError(f"a word object has no key {brief(key)}", rule="words.json", fix=fix)
     for key, wanted in (("kind", str), ("fields", Mapping)):
         if not isinstance(obj.get(key), wanted):
             raise InputError(f"a word object needs {key!r}", rule="words.json", fix='{"kind": ..., "fields": {...}}')
@@ -66,7 +65,9 @@ def word_from_assignments(kind: str, assignments: Sequence[str]) -> Word:
         path, equals, value = assignment.partition("=")
         if not equals or not path.strip():
             raise UsageError(
-                f"{assignment!r} is no assignment", rule="words.assignment", fix="write FIELD=VALUE, as in semaphore=10"
+                f"{brief(assignment)} is no assignment",
+                rule="words.assignment",
+                fix="write FIELD=VALUE, as in semaphore=10",
             )
         steps = path.strip().replace("[", ".").replace("]", "").split(".")
         _plant(tree, steps, value.strip(), path.strip())
