@@ -13,7 +13,11 @@ import pytest
 from dgekit.core.choices import CHOICES
 from dgekit.core.errors import InputError, Issue, UsageError
 from dgekit.export.publish import SCHEMAS, schema_text, stored_schema, write_schemas
-from dgekit.frontends.toml_file import loads
+from dgekit.export.run_json import run_to_json
+from dgekit.frontends.neff import read_neff
+from dgekit.frontends.neff_run import workload
+from dgekit.frontends.toml_file import load, loads
+from dgekit.machine.session import run_workload
 from dgekit.words.codec import decode_word
 from dgekit.words.text import word_to_json
 
@@ -207,6 +211,14 @@ def run_object() -> dict[str, Any]:
 
 def test_a_run_follows_its_schema() -> None:
     assert problems(run_object(), stored_schema("run")) == []
+
+
+@pytest.mark.parametrize("name", ["seed_copy.toml", "gather_oob.toml", "load_e18.toml", "gradient.neff"])
+def test_real_runs_follow_it(name: str) -> None:
+    path = EXAMPLES / name
+    program = load(path) if path.suffix == ".toml" else workload(read_neff(path))
+    printed = json.loads(json.dumps(run_to_json(run_workload(program)[0])))
+    assert problems(printed, stored_schema("run")) == []
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,14 @@ def test_machine_state() -> None:
 
 
 def test_the_fn_form_of_fp8_is_kept() -> None:
-    tensor = loads('[tensors.a]\nspace = "hbm"\nshape = [1]\ndtype = "float8_e4m3fn"').tensors[0]
-    assert tensor.fn_form and tensor.dtype.code == Dtype.FP8_EXP4
+    text = '[tensors.a]\nspace = "hbm"\nshape = [1]\ndtype = "float8_e4m3fn"'
+    workload = loads(text)
+    assert workload.tensors[0].fn_form and workload.tensors[0].dtype.code == Dtype.FP8_EXP4
+    assert [(issue.rule, issue.severity, issue.where) for issue in workload.issues] == [
+        ("dec.D54", "warning", "<text>: tensors.a")
+    ]
+    assert loads('generation = "trn3"\n' + text).issues == ()
+    assert loads(text.replace("e4m3fn", "e4m3")).issues == ()
 
 
 def test_a_raw_word_brings_its_events_along() -> None:

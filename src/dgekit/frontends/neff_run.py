@@ -9,7 +9,7 @@ from dgekit.core.choices import Choices
 from dgekit.core.errors import InputError, Unsupported
 from dgekit.core.generations import DEFAULT, Generation
 from dgekit.frontends.neff.instructions import StreamReader
-from dgekit.frontends.neff.movements import Context, touched_variables
+from dgekit.frontends.neff.movements import Context, queues_by_any_name, touched_variables
 from dgekit.frontends.neff.read import Neff, Subgraph
 from dgekit.frontends.neff.variables import MEMORY_LIMIT, member_contents, place_variables
 from dgekit.transfers.transfer import Item, Mode, Workload
@@ -40,19 +40,22 @@ def workload(
     touched = _touched(graph)
     contents = _contents(neff, graph, touched, where) | {name: _bytes(value) for name, value in (inputs or {}).items()}
     memory = place_variables(graph.variables, touched, contents, where, memory_limit)
-    context = Context(graph.queues, graph.variables, memory.homes, _mode(settings, chip), neff.source)
+    context = Context(
+        queues_by_any_name(graph.queues), graph.variables, memory.homes, _mode(settings, chip), neff.source
+    )
     issues = list(neff.issues)
-    items: list[Item] = []
+    streams: list[list[Item]] = []
     by_id = {variable.var_id: name for name, variable in graph.variables.items()}
     name_of = _unique_names()
     for engine in graph.engines.values():
         reader = StreamReader(engine, context, settings, by_id, name_of)
-        items += reader.items()
+        streams.append(list(reader.items()))
         issues += reader.issues
+    streams.sort(key=_starts_late)
     return Workload(
         generation=chip,
         tensors=memory.tensors,
-        items=tuple(items),
+        items=tuple(item for stream in streams for item in stream),
         choices=settings.overrides(),
         arrays=memory.arrays,
         source=neff.source,
@@ -75,6 +78,11 @@ def _pick(neff: Neff, name: str) -> Subgraph:
             fix="name one subgraph",
         )
     return found[0]
+
+
+def _starts_late(stream: list[Item]) -> bool:
+    """Streams that wait before anything else are listed last: they read better behind what they wait for."""
+    return bool(stream and stream[0].wait)
 
 
 def _mode(choices: Choices, generation: Generation) -> Mode:

@@ -28,8 +28,8 @@ class Place:
 
     def key(self, name: str) -> Place:
         """The place of a key of the table here; a name that is no bare key is quoted."""
-        shown = name if _BARE.fullmatch(name) else repr(name)
-        return Place(self.file, f"{self.path}.{shown}" if self.path else shown, self.rules)
+        text = name if len(name) <= _SHOWN and _BARE.fullmatch(name) else shown(name)
+        return Place(self.file, f"{self.path}.{text}" if self.path else text, self.rules)
 
     def item(self, index: int) -> Place:
         """The place of an entry of the array here."""

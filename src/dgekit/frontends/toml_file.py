@@ -16,7 +16,7 @@ from dgekit.core.errors import DgeError, InputError
 from dgekit.frontends.place import Place
 from dgekit.frontends.program.keys import PROGRAM
 from dgekit.frontends.program.state import read_state
-from dgekit.frontends.program.tensors import MEMORY_LIMIT, read_tensors
+from dgekit.frontends.program.tensors import MEMORY_LIMIT, read_tensors, tensor_issues
 from dgekit.frontends.program.transfers import read_transfers
 from dgekit.transfers.transfer import Workload
 
@@ -80,6 +80,7 @@ def read_document(
         state=read_state(program, place, names),
         base_dir=base_dir,
         source=name,
+        issues=tuple(tensor_issues(tensors, generation)),
     )
 
 

@@ -45,6 +45,14 @@ class StreamReader:
     issues: list[Issue] = field(default_factory=list)
     _skipped: Counter[int] = field(default_factory=Counter)
     _started: set[int] = field(default_factory=set)
+    _entries: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    _collectives: dict[int, Collective] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for index, entry in enumerate(self.engine.entries):
+            queue = self.context.queue_named(entry.queue, entry.where)
+            self._entries.setdefault((queue.name, entry.id), []).append(index)
+        self._collectives.update((one.slot, one) for one in self.engine.collectives)
 
     def items(self) -> Iterator[Item]:
         """The items in stream order; dma entries in listed order when the stream triggers none of them.
@@ -53,7 +61,7 @@ class StreamReader:
         """
         items = [item for slot, word, extension in self._slots() for item in self._items(slot, word, extension)]
         if not self._started:
-            yield from (item for entry in self.engine.entries for item in self._entry(entry, ((), ())))
+            yield from (item for entry in self.engine.entries for item in self._entry(entry))
         else:
             self._report_idle_entries()
         yield from items
@@ -116,12 +124,7 @@ class StreamReader:
 
     def _trigger(self, word: PseudoDmaTrigger, gates: Gates, where: str) -> Iterator[Item]:
         name, block = str(word.queue_name), word.dma_block_id
-        queue = self.context.queue_named(name, where)
-        found = [
-            (index, entry)
-            for index, entry in enumerate(self.engine.entries)
-            if entry.id == block and self.context.queue_named(entry.queue, entry.where) is queue
-        ]
+        found = self._entries.get((self.context.queue_named(name, where).name, block))
         if not found:
             raise InputError(
                 f"the trigger starts block {block} of queue {name}, and no dma entry has that id",
@@ -129,19 +132,19 @@ class StreamReader:
                 where=where,
                 values={"block": block},
             )
-        items = [item for _, entry in found for item in self._entry(entry, ((), ()))]
-        self._started.update(index for index, _ in found)
+        items = [item for index in found for item in self._entry(self.engine.entries[index])]
+        self._started.update(found)
         items[0] = replace(items[0], wait=gates[0])
         items[-1] = replace(items[-1], updates=gates[1])
         yield from items
 
-    def _entry(self, entry: Entry, gates: Gates) -> list[Transfer]:
+    def _entry(self, entry: Entry) -> list[Transfer]:
         transfers = entry_transfers(entry, self.engine.name, self.context)
-        return [replace(t, name=self.name_of(t.name), wait=gates[0], updates=gates[1]) for t in transfers]
+        return [replace(transfer, name=self.name_of(transfer.name)) for transfer in transfers]
 
     def _collective(self, slot: int, opcode: int, gates: Gates, where: str) -> Item:
         name = Opcode(opcode).name
-        known = next((c for c in self.engine.collectives if c.slot == slot), None)
+        known = self._collectives.get(slot)
         if known is None:
             raise Unspecified(
                 f"the payload of {name} is not published: which variables it moves is unknown",

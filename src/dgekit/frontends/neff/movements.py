@@ -22,7 +22,10 @@ COPY_OPS = ("copy", "cast")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What an entry is read against: queues, variables and their homes, the mode its transfers run in."""
+    """What an entry is read against: queues, variables and their homes, the mode its transfers run in.
+
+    `queues` finds a queue set by its own name and by the names of its instances (`queues_by_any_name`).
+    """
 
     queues: Mapping[str, Queue]
     variables: Mapping[str, Variable]
@@ -34,9 +37,6 @@ class Context:
         """The queue set of that name or with that instance; raises InputError with the nearest name."""
         if name in self.queues:
             return self.queues[name]
-        for queue in self.queues.values():
-            if name in queue.instances:
-                return queue
         near = nearest(name, self.queues)
         raise InputError(
             f"there is no queue {name!r}" if name else "the entry names no queue",
@@ -44,6 +44,12 @@ class Context:
             where=where,
             fix=f"write {near}" if near else "",
         )
+
+
+def queues_by_any_name(queues: Mapping[str, Queue]) -> dict[str, Queue]:
+    """Queue sets by instance name and by their own, which wins."""
+    instances = {name: queue for queue in queues.values() for name in queue.instances}
+    return {**instances, **queues}
 
 
 def entry_transfers(entry: Entry, engine: str, context: Context) -> tuple[Transfer, ...]:

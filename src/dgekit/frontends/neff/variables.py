@@ -97,8 +97,10 @@ def _tensor(variable: Variable, byte: DtypeInfo, where: str) -> Tensor:
 def _areas(virtual: list[Variable], variables: Mapping[str, Variable], byte: DtypeInfo, where: str) -> Iterable[Tensor]:
     """One tensor a shared area; its id is above all ids of the file, so that no word can name it by accident."""
     following = max((v.var_id for v in variables.values()), default=-1) + 1
-    for index, area in enumerate(sorted({v.backing_area for v in virtual})):
-        size = max(v.backing_offset + v.size for v in virtual if v.backing_area == area)
+    sizes: dict[str, int] = {}
+    for one in virtual:
+        sizes[one.backing_area] = max(sizes.get(one.backing_area, 0), one.backing_offset + one.size)
+    for index, (area, size) in enumerate(sorted(sizes.items())):
         yield Tensor(
             f"{_AREA}.{area}", "hbm", (size,), byte, "zeros", var_id=following + index, where=f"{where}: {area}"
         )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dgekit.core.dtypes import FN_NAME
+from dgekit.core.errors import Issue
 from dgekit.core.generations import GIB, Generation
 from dgekit.frontends.place import Place
 from dgekit.transfers.transfer import Tensor
 
 MEMORY_LIMIT = 4 * GIB
+_FN_SINCE = 4
 _PINS_OF = {"hbm": ("address",), "sbuf": ("partition", "offset")}
 
 
@@ -26,6 +29,19 @@ def read_tensors(
     _refuse_shared_ids(tensors, place)
     _refuse_too_much(tensors, place, memory_limit)
     return tensors
+
+
+def tensor_issues(tensors: Iterable[Tensor], generation: Generation) -> list[Issue]:
+    """The FN form of E4M3 before v4 is a warning: that hardware computes the IEEE-like form (D54)."""
+    if generation.nc >= _FN_SINCE:
+        return []
+    message = f"{FN_NAME} is the form of v4 and later; {generation.name} computes float8_e4m3"
+    fix = "declare float8_e4m3"
+    return [
+        Issue("dec.D54", "warning", message, tensor.where, {"nc": generation.nc}, "dec.D54", fix)
+        for tensor in tensors
+        if tensor.fn_form
+    ]
 
 
 def _tensor(name: str, table: dict[str, Any], place: Place, generation: Generation, base_dir: Path | None) -> Tensor:
