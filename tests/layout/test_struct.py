@@ -297,6 +297,29 @@ def test_a_union_refuses_arms_of_another_size() -> None:
         Union("BAD", arms={0: Flags}, raw=Blank, plain=Flags, source="t")
 
 
+def test_an_arm_must_be_told_apart_by_something_before_it() -> None:
+    with pytest.raises(InternalError, match="CHOSEN needs a sibling field") as fault:
+        union(0, CHOSEN, "chosen")
+    assert fault.value.rule == "layout.select"
+    with pytest.raises(InternalError, match="its selector comes after it"):
+        declare(5, chosen=union(0, CHOSEN, "chosen", select="mode"), mode=u8(4, "mode"))
+    with pytest.raises(EncodeError, match="BAD has no field 'mood'"):
+        declare(4, chosen=union(0, CHOSEN, "chosen", select="mood"))
+
+
+def test_arrays_of_one_and_text_from_bytes() -> None:
+    one = declare(3, many=u8s(3, 0, "three"))
+    single = declare(3, only=i16s(1, 0, "one"), rest=u8(2, "rest"))
+    assert repr(single(only=[-5])) == "Bad(only=(-5,))"
+    assert one(many=b"abc").many == (97, 98, 99)
+    assert Record(name=b"ab\xff\0").name == "ab\xff"
+
+
+def test_faults_can_speak_of_huge_numbers() -> None:
+    with pytest.raises(EncodeError, match="name: a huge int is no text"):
+        Record(name=1 << 200_000)
+
+
 def test_a_field_without_a_value_is_an_attribute_error() -> None:
     empty = object.__new__(Flags)
     with pytest.raises(AttributeError):

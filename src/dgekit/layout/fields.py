@@ -261,4 +261,6 @@ def union(offset: int, arms: Union[T], doc: str, tag: str = "", *, select: str =
     """A union; `select` is the dotted path of the sibling that chooses the arm, where no marker in the bytes does."""
     from dgekit.layout.union import UnionKind
 
+    if not select:
+        arms.selector_expr("raw")  # raises at declaration when nothing tells the arms apart
     return Field(UnionKind(arms), offset, doc, tag, select=select, **more)

@@ -63,6 +63,8 @@ def check_layout(layout: Layout) -> None:
             raise InternalError(f"{layout.name}.{field.name}: a bit field needs a small structure", rule="layout.place")
         if layout.is_int and field.count is not None:
             raise InternalError(f"{layout.name}.{field.name}: an array needs a large structure", rule="layout.place")
+        if field.select and layout.field(field.select.partition(".")[0]).start >= field.start:
+            raise InternalError(f"{layout.name}.{field.name}: its selector comes after it", rule="layout.select")
         position += field.bits
     if position != 8 * layout.size:
         raise InternalError(f"{layout.name}: fields cover {position} of {8 * layout.size} bits", rule="layout.size")

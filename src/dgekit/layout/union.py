@@ -57,8 +57,8 @@ class Union(Generic[A]):
         """Raise EncodeError when the value's own bytes would decode as another arm."""
 
     def selector_expr(self, raw: str) -> str:
-        """Python source for the selector inside the raw integer; empty when a sibling selects."""
-        return ""
+        """Python source for the selector inside the raw integer; raises InternalError where a sibling must select."""
+        raise InternalError(f"{self.name} needs a sibling field that selects its arm", rule="layout.select")
 
 
 class TaggedUnion(Union[A]):
