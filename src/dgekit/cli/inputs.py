@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dgekit.core.errors import InputError
+
+if TYPE_CHECKING:
+    from dgekit.core.generations import Generation
+    from dgekit.transfers.transfer import Workload
 
 MAX_INPUT = 1 << 30
 _HEX = re.compile(r"(0[xX])?[0-9A-Fa-f][0-9A-Fa-f\s:]*")
@@ -31,6 +36,26 @@ def read_input_or_hex(source: str) -> tuple[bytes, str]:
     if source != "-" and len(digits) >= 16 and _HEX.fullmatch(source) and not Path(source).exists():
         return source.encode(), "<argument>"
     return read_input(source)
+
+
+def read_program(
+    source: str,
+    form: str,
+    generation: Generation | None,
+    choices: dict[str, str],
+    inputs: dict[str, Any] | None = None,
+    *,
+    data: bytes | None = None,
+) -> Workload:
+    """The workload of a program file or of standard input; `data` are its bytes, where they have been read."""
+    from dgekit.frontends.load import load_program
+
+    if data is None:
+        data, name = read_input(source)
+    else:
+        name = Path(source).name
+    folder = None if source == "-" else Path(source).parent
+    return load_program(data, name, base_dir=folder, form=form, generation=generation, choices=choices, inputs=inputs)
 
 
 def write_output(path: str, data: bytes) -> None:

@@ -143,6 +143,7 @@ def run_schema() -> Schema:
                 "semaphores": {**_by_name({"type": "integer"}), "description": "those that are not 0, by number"},
                 "tensors": _by_name(tensor),
                 "log": _list(_TEXT),
+                "notifications": _list(_HEX),
                 "issues": _list(_issue()),
             }
         ),

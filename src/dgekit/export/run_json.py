@@ -28,6 +28,7 @@ def run_to_json(run: RunResult) -> dict[str, Any]:
             for name, entry in run.tensors.items()
         },
         "log": list(run.log),
+        "notifications": [record.hex() for record in run.notifications],
         "issues": [issue.to_json() for issue in run.issues],
     }
 

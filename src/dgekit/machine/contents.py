@@ -26,7 +26,8 @@ def value_dtype(info: DtypeInfo) -> np.dtype[Any]:
     except TypeError:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, info.storage))
+        extra: np.dtype[Any] = np.dtype(getattr(ml_dtypes, info.storage))
+        return extra
 
 
 def file_dtype(info: DtypeInfo) -> np.dtype[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from dgekit.core.choices import Value
 from dgekit.core.errors import Issue, has_errors
@@ -22,13 +22,15 @@ Status = Literal["done", "skipped", "refused"]
 class TransferResult:
     """One transfer as it went: words, firmware outcomes, descriptors, status and issues.
 
-    `pseudo` and `resolved` are 64-byte words (a pseudo word is followed by its extension, if it has one);
+    `index` is the item's number in the program, which events carry. `pseudo` and `resolved` are
+    64-byte words (a pseudo word is followed by its extension, if it has one);
     `outcomes` holds one firmware outcome a resolved word (none for the static path).
     """
 
     name: str
     kind: str
     mode: str
+    index: int = -1
     backend: Backend = Backend.NONE
     status: Status = "done"
     pseudo: list[bytes] = field(default_factory=list)
@@ -69,7 +71,8 @@ class TensorResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A whole run; `choices` lists the switches it depended on, `issues` those that belong to no transfer."""
+    """A whole run; `choices` lists the switches it depended on, `issues` those that belong to no transfer;
+    `notifications` are the 16-byte records of the error queue."""
 
     generation: Generation
     choices: Mapping[str, Value]
@@ -79,7 +82,7 @@ class RunResult:
     events: EventLog
     log: tuple[str, ...]
     issues: tuple[Issue, ...] = ()
-    values: Mapping[str, Any] = field(default_factory=dict)
+    notifications: tuple[bytes, ...] = ()
 
     @property
     def ok(self) -> bool:

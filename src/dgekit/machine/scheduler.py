@@ -14,7 +14,7 @@ Entry = tuple[int, Item]
 
 def is_met(wait: Wait, semaphores: Semaphores) -> bool:
     """True when the semaphore's value satisfies the wait."""
-    have = semaphores.value(wait.semaphore)
+    have = semaphores.read(wait.semaphore)
     match wait.compare:
         case "ge":
             return have >= wait.value
@@ -28,10 +28,11 @@ def is_met(wait: Wait, semaphores: Semaphores) -> bool:
             return have < wait.value
 
 
-def run_in_order(items: Iterable[Item], semaphores: Semaphores, run: Callable[[int, Item], None]) -> None:
+def run_in_order(items: Iterable[Item], semaphores: Semaphores, run: Callable[[int, Item], bool]) -> None:
     """Run every item once; the head of each engine's stream goes as soon as its waits hold.
 
-    Among ready heads the one that stands first in the program goes first, so that a run is reproducible.
+    Among ready heads the one that stands first in the program goes first, so that a run is reproducible. A `run` that
+    returns False stops its engine: the rest of that stream never runs.
     Raises Deadlock with the wait graph when every stream is held up.
     """
     streams: dict[str, deque[Entry]] = {}
@@ -45,26 +46,25 @@ def run_in_order(items: Iterable[Item], semaphores: Semaphores, run: Callable[[i
         for wait in item.wait:
             if wait.decrement:
                 semaphores.add(wait.semaphore, -wait.value)
-        run(index, item)
+        if not run(index, item):
+            streams[item.engine].clear()
         streams = {engine: stream for engine, stream in streams.items() if stream}
 
 
 def _deadlock(streams: dict[str, deque[Entry]], semaphores: Semaphores) -> Deadlock:
-    graph = []
-    for engine, stream in streams.items():
-        _, item = stream[0]
-        for wait in item.wait:
-            if not is_met(wait, semaphores):
-                graph.append(
-                    {
-                        "engine": engine,
-                        "item": item.name,
-                        "semaphore": wait.semaphore,
-                        "compare": wait.compare,
-                        "wants": wait.value,
-                        "has": semaphores.value(wait.semaphore),
-                    }
-                )
+    graph = [
+        {
+            "engine": engine,
+            "item": stream[0][1].name,
+            "semaphore": wait.semaphore,
+            "compare": wait.compare,
+            "wants": wait.value,
+            "has": semaphores.read(wait.semaphore),
+        }
+        for engine, stream in streams.items()
+        for wait in stream[0][1].wait
+        if not is_met(wait, semaphores)
+    ]
     lines = ", ".join(
         f"{edge['item']} on {edge['engine']} waits for semaphore {edge['semaphore']} {edge['compare']} "
         f"{edge['wants']} (it is {edge['has']})"

@@ -1,0 +1,373 @@
+"""The facade behind the package's public names: words in and out, checks, runs, and a `Device` to try things on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dgekit.core.choices import Choices
+from dgekit.core.dtypes import DtypeInfo, dtype_named
+from dgekit.core.errors import InputError, Issue, UsageError
+from dgekit.core.events import Event
+from dgekit.core.generations import DEFAULT, Generation, generation_named
+from dgekit.core.state import Mailbox, ShapeRegister
+from dgekit.descriptors.batch import DescriptorBatch
+from dgekit.export.run_json import run_to_json
+from dgekit.export.stages import stage_named, stage_to_json
+from dgekit.firmware.values import MicroOp
+from dgekit.frontends.load import load_program
+from dgekit.logs.render import render_log
+from dgekit.machine.results import RunResult, TransferResult
+from dgekit.machine.session import Session, run_workload
+from dgekit.transfers.transfer import Access, MachineInit, RawWords, Tensor, Transfer, Workload
+from dgekit.words.checks import check_word
+from dgekit.words.codec import decode_word, encode_word
+
+Overrides = Mapping[str, object]
+Given = str | Path | Workload
+
+
+def decode(data: bytes | str) -> Any:
+    """One word from 64 bytes or from hex text; raises DecodeError for another size, InputError for bad hex.
+
+    >>> decode("b8100000" + "00" * 60).kind
+    'DMA_DIRECT2D'
+    """
+    return decode_word(_as_bytes(data))
+
+
+def encode(word: Any) -> bytes:
+    """The 64 bytes of a word."""
+    return encode_word(word)
+
+
+def check(
+    word: Any, generation: str | Generation = DEFAULT, choices: Overrides | None = None, *, extension: Any = None
+) -> list[Issue]:
+    """Every issue of a word (64 bytes, hex text or a decoded word) on a generation; nothing is raised for findings."""
+    decoded = decode(word) if isinstance(word, bytes | str) else word
+    return check_word(decoded, generation_named(generation), Choices(choices), extension)
+
+
+def _as_bytes(data: bytes | str) -> bytes:
+    if not isinstance(data, str):
+        return bytes(data)
+    try:
+        return bytes.fromhex("".join(data.split()))
+    except ValueError:
+        raise InputError("a word's text must be hex digits", rule="input.hex") from None
+
+
+class Run:
+    """A finished run: the result's values, and the device to read tensors from."""
+
+    def __init__(self, result: RunResult, session: Session) -> None:
+        self.result = result
+        self._session = session
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.result, name)
+
+    def tensor(self, name: str) -> npt.NDArray[Any]:
+        """A copy of a tensor as it is after the run."""
+        return self._session.tensor_array(name)
+
+    def file_array(self, name: str) -> npt.NDArray[Any]:
+        """A tensor in the storage type of a .npy file: types numpy lacks as uint8 or uint16 (D54)."""
+        return self._session.tensor_array(name, for_file=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that `dge run --json` prints."""
+        return run_to_json(self.result)
+
+
+def load(
+    program: Given,
+    *,
+    generation: str | Generation | None = None,
+    choices: Overrides | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    form: str = "auto",
+) -> Workload:
+    """The workload of a program file (TOML, NEFF or words); raises InputError."""
+    chip = generation_named(generation) if generation is not None else None
+    if isinstance(program, Workload):
+        merged = {**program.choices, **Choices(choices).overrides()}
+        arrays = {**program.arrays, **(inputs or {})}
+        return replace(program, generation=chip or program.generation, choices=merged, arrays=arrays)
+    path = Path(program)
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=path.name) from None
+    return load_program(
+        data, path.name, base_dir=path.parent, form=form, generation=chip, choices=choices, inputs=inputs
+    )
+
+
+def run(
+    program: Given,
+    *,
+    generation: str | Generation | None = None,
+    choices: Overrides | None = None,
+    inputs: Mapping[str, Any] | None = None,
+) -> Run:
+    """Run a program file (TOML, NEFF or words) or a Workload on a fresh device.
+
+    `generation` and `choices` win over the program's own; `inputs` are arrays by tensor name. What fails inside a
+    transfer is in its status and issues; what cannot be read raises InputError.
+    """
+    return Run(*run_workload(load(program, generation=generation, choices=choices, inputs=inputs)))
+
+
+def lower(
+    program: Given,
+    stage: str = "descriptors",
+    *,
+    generation: str | Generation | None = None,
+    choices: Overrides | None = None,
+) -> dict[str, Any]:
+    """A program at one stage as data: pseudo, word, shape, plan, program or descriptors."""
+    return stage_to_json(run(program, generation=generation, choices=choices).result, stage_named(stage))
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRef:
+    """A tensor of a device; `at` names a part of it, `numpy` reads it."""
+
+    device: Device
+    name: str
+    access: Access
+
+    def at(self, pattern: Sequence[Sequence[int]] | None = None, offset: int = 0) -> TensorRef:
+        """A part: `[step, count]` pairs outermost first, and an offset, all in elements."""
+        dims = None if pattern is None else tuple((int(step), int(count)) for step, count in pattern)
+        return TensorRef(self.device, self.name, Access(self.name, offset, dims))
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """A copy of the whole tensor's present contents."""
+        return self.device.session.tensor_array(self.name)
+
+    def store(self, array: npt.NDArray[Any]) -> None:
+        """Overwrite the whole tensor."""
+        self.device.session.store_array(self.name, np.asarray(array))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One transfer of a device, carried out (or refused): words, micro-ops, descriptors, log lines and issues."""
+
+    result: TransferResult
+    log: tuple[str, ...]
+    events: tuple[Event, ...]
+
+    @property
+    def status(self) -> str:
+        """done, skipped or refused."""
+        return self.result.status
+
+    @property
+    def ok(self) -> bool:
+        """True when it is done and no issue is an error."""
+        return self.result.ok
+
+    @property
+    def words(self) -> tuple[Any, ...]:
+        """The resolved words, decoded."""
+        return tuple(decode_word(data) for data in self.result.resolved)
+
+    @property
+    def program(self) -> tuple[MicroOp, ...]:
+        """The micro-ops."""
+        return self.result.program
+
+    @property
+    def descriptors(self) -> DescriptorBatch:
+        """The 16-byte descriptors of both legs."""
+        return self.result.descriptors
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What was found on the way."""
+        return tuple(self.result.issues)
+
+
+class Device:
+    """One simulated device: put tensors in HBM and SBUF, move data between them, look at every stage.
+
+    >>> import numpy as np
+    >>> device = Device("trn2")
+    >>> x = device.hbm(np.arange(8, dtype=np.float32).reshape(2, 4), name="x")
+    >>> y = device.sbuf((2, 4), "float32")
+    >>> device.copy(y, x).status, y.numpy().tolist() == x.numpy().tolist()
+    ('done', True)
+    """
+
+    def __init__(self, generation: str | Generation = DEFAULT, choices: Overrides | None = None) -> None:
+        self.generation = generation_named(generation)
+        self.session = Session(self.generation, Choices(choices))
+
+    # tensors
+
+    def hbm(
+        self,
+        contents: npt.ArrayLike | None = None,
+        *,
+        shape: Sequence[int] | None = None,
+        dtype: str = "",
+        name: str = "",
+        address: int | None = None,
+    ) -> TensorRef:
+        """A tensor in HBM, from an array or (uninitialised) from shape and dtype."""
+        array = None if contents is None else np.asarray(contents)
+        extents, info = _declared(array, shape, dtype)
+        return self._add(Tensor(self._named(name), "hbm", extents, info, address=address), array)
+
+    def sbuf(
+        self,
+        shape: Sequence[int] | None = None,
+        dtype: str = "",
+        *,
+        contents: npt.ArrayLike | None = None,
+        name: str = "",
+        partition: int | None = None,
+        offset: int | None = None,
+        core: int = 0,
+    ) -> TensorRef:
+        """A tensor in SBUF; its first dimension is the partition."""
+        array = None if contents is None else np.asarray(contents)
+        extents, info = _declared(array, shape, dtype)
+        tensor = Tensor(self._named(name), "sbuf", extents, info, partition=partition, offset=offset, core=core)
+        return self._add(tensor, array)
+
+    def _named(self, name: str) -> str:
+        taken = self.session.placement.placed
+        return name or next(f"t{n}" for n in range(len(taken) + 1) if f"t{n}" not in taken)
+
+    def _add(self, tensor: Tensor, contents: npt.NDArray[Any] | None) -> TensorRef:
+        arrays = {} if contents is None else {tensor.name: contents}
+        self.session.add_tensors([tensor], None, arrays)
+        return TensorRef(self, tensor.name, Access(tensor.name))
+
+    # state
+
+    def set_registers(self, values: Mapping[int, int]) -> None:
+        """Load general registers 0..63."""
+        self.session.set_state(MachineInit(registers=values))
+
+    def set_local_registers(self, values: Mapping[int, int]) -> None:
+        """Load local registers: 38 feature flags, 39 carveout, 40 allowed DMAs and queues."""
+        self.session.set_state(MachineInit(local_registers=values))
+
+    def set_shape_register(self, index: int, num: Sequence[int], step: Sequence[int]) -> None:
+        """Load a DGE shape register: four counts and four steps, fastest first."""
+        register = ShapeRegister(_four(num), _four(step))
+        self.session.set_state(MachineInit(shape_registers={index: register}))
+
+    def set_address_table(self, entries: Mapping[int, int | TensorRef]) -> None:
+        """Load entries of the DGE address table, with addresses or tensors."""
+        table = {entry: to.name if isinstance(to, TensorRef) else to for entry, to in entries.items()}
+        self.session.set_state(MachineInit(address_table=table))
+
+    def set_mailboxes(self, mailboxes: Sequence[tuple[int, int]]) -> None:
+        """Set the DGE mailboxes as (priority, mask) pairs."""
+        self.session.set_state(MachineInit(mailboxes=tuple(Mailbox(*pair) for pair in mailboxes)))
+
+    def set_priority_bytes(self, packet_bytes: Sequence[int]) -> None:
+        """Set the preferred bytes per packet of classes 1..4."""
+        self.session.set_state(MachineInit(priority_bytes=tuple(packet_bytes)))
+
+    @property
+    def semaphores(self) -> dict[int, int]:
+        """All semaphores that are not 0."""
+        return self.session.machine.semaphores.nonzero()
+
+    # transfers; keyword options are the keys of a transfer (mode, semaphore, increment, wait, oob, ...)
+
+    def copy(self, dst: TensorRef, src: TensorRef, **options: Any) -> Done:
+        """Copy (and cast, when the dtypes differ) `src` to `dst`."""
+        return self.transfer("copy", dst, src, **options)
+
+    def transpose(self, dst: TensorRef, src: TensorRef, **options: Any) -> Done:
+        """Transpose a 2-D `src` into `dst`."""
+        return self.transfer("transpose", dst, src, **options)
+
+    def gather(self, dst: TensorRef, src: TensorRef, indices: TensorRef, **options: Any) -> Done:
+        """Rows `indices` of `src` to `dst`; `oob` is error or skip."""
+        return self.transfer("gather", dst, src, indices=indices.access, **options)
+
+    def scatter(self, dst: TensorRef, src: TensorRef, indices: TensorRef, **options: Any) -> Done:
+        """`src` to rows `indices` of `dst`; `accumulate="add"` adds."""
+        return self.transfer("scatter", dst, src, indices=indices.access, **options)
+
+    def gather_transpose(self, dst: TensorRef, src: TensorRef, indices: TensorRef, **options: Any) -> Done:
+        """Rows `indices` of `src`, transposed, to `dst`."""
+        return self.transfer("gather_transpose", dst, src, indices=indices.access, **options)
+
+    def transfer(self, op: Any, dst: TensorRef, src: TensorRef, **options: Any) -> Done:
+        """Any transfer; raises UsageError for an option that does not exist."""
+        name = options.pop("name", f"{op}{len(self.session.results)}")
+        try:
+            item = Transfer(name, op, src.access, dst.access, **options)
+        except TypeError as problem:
+            raise UsageError(f"{op}: {problem}".replace("Transfer.__init__() ", ""), rule="api.option") from None
+        return self._carried(item)
+
+    def run_words(self, words: bytes | str, *, mode: Any = "unknown", name: str = "") -> Done:
+        """Run a word given as bytes or hex: 64, or 128 with a pseudo word's extension."""
+        return self._carried(RawWords(name or f"w{len(self.session.results)}", _as_bytes(words), mode))
+
+    def _carried(self, item: Transfer | RawWords) -> Done:
+        session = self.session
+        before = len(session.events)
+        (result,) = session.run_items([item])
+        events = tuple(session.events)[before:]
+        return Done(result, tuple(render_log(events, self.generation, session.choices)), events)
+
+    @property
+    def log(self) -> list[str]:
+        """Every log line so far."""
+        return render_log(self.session.events, self.generation, self.session.choices)
+
+    def __iter__(self) -> Iterator[TensorRef]:
+        for name in self.session.placement.placed:
+            yield TensorRef(self, name, Access(name))
+
+
+def _four(values: Sequence[int]) -> tuple[int, int, int, int]:
+    if len(values) != 4:
+        raise UsageError(f"a shape register has 4 dimensions, {len(values)} given", rule="pipeline.2.4")
+    first, second, third, fourth = (int(value) for value in values)
+    return first, second, third, fourth
+
+
+def _declared(
+    array: npt.NDArray[Any] | None, shape: Sequence[int] | None, dtype: str
+) -> tuple[tuple[int, ...], DtypeInfo]:
+    """Shape and element type of a new tensor; a named dtype wins over the array's."""
+    if array is None and (shape is None or not dtype):
+        raise UsageError("a tensor needs contents, or shape and dtype", rule="api.tensor")
+    extents = tuple(shape) if shape is not None else array.shape if array is not None else ()
+    info = dtype_named(dtype) if dtype else dtype_named(str(array.dtype) if array is not None else "")
+    return tuple(int(extent) for extent in extents), info
+
+
+__all__ = [
+    "Device",
+    "Done",
+    "Run",
+    "TensorRef",
+    "check",
+    "decode",
+    "encode",
+    "load",
+    "lower",
+    "run",
+]

@@ -1,0 +1,83 @@
+"""One door for every program: a transfer file, a NEFF, or bare words, as a `Workload`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dgekit.core.choices import Choices
+from dgekit.core.errors import InputError
+from dgekit.core.generations import DEFAULT, Generation
+from dgekit.frontends import toml_file
+from dgekit.frontends.detect import AUTO, WORD_KINDS, check_kind, detect, read_words_input
+from dgekit.frontends.neff.read import read_neff
+from dgekit.frontends.neff_run import workload as neff_workload
+from dgekit.transfers.transfer import RawWords, Workload
+from dgekit.words.stream import split_stream
+
+
+def load_program(
+    data: bytes,
+    name: str,
+    *,
+    base_dir: Path | None = None,
+    form: str = AUTO,
+    generation: Generation | None = None,
+    choices: Mapping[str, object] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+) -> Workload:
+    """The workload of a program's bytes; `generation`, `choices` and `inputs` win over what the program says.
+
+    `form` is auto, toml, neff, jsonl, hex or bin; `inputs` are arrays by tensor (or variable) name. Raises InputError.
+    """
+    kind = detect(data, name) if form in ("", AUTO) else check_kind(form)
+    if kind == "neff":
+        neff = read_neff(data, name=name)
+        return neff_workload(neff, inputs, Choices(choices), generation=generation)
+    if kind in WORD_KINDS:
+        return _words(read_words_input(data, kind, name), name, generation, choices or {})
+    return _toml(data, name, base_dir, generation, choices or {}, inputs or {})
+
+
+def _toml(
+    data: bytes,
+    name: str,
+    base_dir: Path | None,
+    generation: Generation | None,
+    choices: Mapping[str, object],
+    inputs: Mapping[str, Any],
+) -> Workload:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise InputError(
+            f"byte {problem.start} is no UTF-8", rule="toml.syntax", where=name, values={"offset": problem.start}
+        ) from None
+    loaded = toml_file.loads(text, base_dir, name=name)
+    known = {tensor.name for tensor in loaded.tensors}
+    for given in inputs:
+        if given not in known:
+            raise InputError(
+                f"--in names tensor {given!r}, which {name} does not declare",
+                rule="input.tensor",
+                where=name,
+                fix="one of " + ", ".join(sorted(known)),
+            )
+    return replace(
+        loaded,
+        generation=generation or loaded.generation,
+        choices={**loaded.choices, **Choices(choices).overrides()},
+        arrays={**loaded.arrays, **inputs},
+    )
+
+
+def _words(data: bytes, name: str, generation: Generation | None, choices: Mapping[str, object]) -> Workload:
+    """Bare words as raw transfers: each word, with the extension that belongs to it, is one."""
+    stream = split_stream(data)
+    items = tuple(
+        RawWords(f"w{number}", word.encode() + (extension.encode() if extension is not None else b""))
+        for number, (_, word, extension) in enumerate(stream.items)
+    )
+    return Workload(generation or DEFAULT, (), items, Choices(choices).overrides(), source=name, issues=stream.issues)

@@ -1,0 +1,233 @@
+"""Carry one prepared item through firmware, descriptors, rings and engines, and note what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dgekit.core.errors import DgeError, InternalError, LoweringError
+from dgekit.core.state import Availability, StateView
+from dgekit.descriptors.batch import ChannelBatch, DescriptorBatch
+from dgekit.descriptors.expand import expand
+from dgekit.descriptors.host import ring_slots, stamped
+from dgekit.descriptors.semaphore import with_semaphore
+from dgekit.firmware.context import availability_of, channels, init_context, queue_of
+from dgekit.firmware.decode import KIND_OF
+from dgekit.firmware.outcome import Outcome
+from dgekit.firmware.pipeline import run_word
+from dgekit.firmware.values import Backend, Kind
+from dgekit.machine.prepare import Prepared, ReadyWord
+from dgekit.machine.scheduler import is_met
+from dgekit.patterns.runs import runs
+from dgekit.transfers.static import EngineIncrement, StaticPlan, static_work
+from dgekit.transfers.transfer import SemaphoreStep, Transfer, Update
+from dgekit.transfers.values import Staging
+
+if TYPE_CHECKING:
+    from dgekit.machine.session import Session
+
+OUT_QUEUE = "out"  # the queue type of a NEFF whose log shows the WR leg (D18)
+
+
+class Carrier:
+    """Runs the items of one session; remembers which context pairs have been set up."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._contexts: set[bool] = set()
+
+    def carry(self, entry: Prepared) -> bool:
+        """Run one item to its end; a DgeError becomes the result's refusal, and its updates are not made.
+
+        Returns False when the engine's sequencer stopped on an illegal word (pipeline 6.2).
+        """
+        try:
+            if entry.is_static:
+                self._carry_static(entry)
+            elif not isinstance(entry.item, SemaphoreStep):
+                self._carry_words(entry)
+        except DgeError as error:
+            entry.result.refuse(error.as_issue())
+            return True
+        if any(outcome.fatal for outcome in entry.result.outcomes):
+            return False
+        for update in entry.item.updates:
+            self._update(update)
+        return True
+
+    # through the firmware
+
+    def _carry_words(self, entry: Prepared) -> None:
+        for staging in entry.stagings:
+            self._restage(staging)
+        for number, ready in enumerate(entry.words):
+            self._session.events.word = number
+            outcome = self._firmware(entry, ready)
+            entry.result.outcomes.append(outcome)
+            self._session.notify(outcome.notifications)
+            entry.result.issues += [issue for issue in outcome.issues if issue not in entry.result.issues]
+            entry.result.backend = outcome.backend
+            if outcome.status != "done":
+                entry.result.status = outcome.status
+                return
+            self._move(entry, outcome, ready)
+
+    def _firmware(self, entry: Prepared, ready: ReadyWord) -> Outcome:
+        session = self._session
+        state = session.state_for(entry.core, entry.registers)
+        availability = self._availability(entry, ready)
+        self._set_up(state, availability.sw)
+        return run_word(
+            ready.word,
+            state,
+            availability,
+            session.generation,
+            session.choices,
+            session.events,
+            sem_increment=ready.sem_increment,
+            is_out_queue=isinstance(entry.item, Transfer) and entry.item.queue_type == OUT_QUEUE,
+        )
+
+    def _availability(self, entry: Prepared, ready: ReadyWord) -> Availability:
+        if not self._session.generation.has_selector or entry.result.mode == "none":
+            return Availability()
+        return availability_of(entry.result.mode, KIND_OF.get(ready.word.kind, Kind.DIRECT2D))
+
+    def _set_up(self, state: StateView, sw: bool) -> None:
+        """Bind the context pair of the tier once, before its first word (pipeline 1.1)."""
+        session = self._session
+        if sw in self._contexts or not session.generation.has_push_model:
+            return
+        slot = len(self._contexts)
+        self._contexts.add(sw)
+        rings = session.machine.queue(channels(state, session.generation)[0], queue_of(state, slot))
+        init_context(
+            slot,
+            state,
+            session.generation,
+            session.events,
+            sw=sw,
+            rx_base=rings.ring("S2M").base,
+            tx_base=rings.ring("M2S").base,
+        )
+
+    def _restage(self, staging: Staging) -> None:
+        """Move indices to where words can name them, in full view (D26)."""
+        session = self._session
+        pieces = runs(staging.source)
+        data = session.machine.memory.gather(pieces.starts, pieces.lengths)
+        session.machine.memory.write(staging.address, data)
+        session.events.emit(
+            "memory", "restage", source=staging.source.start, address=staging.address, bytes=len(data), why=staging.why
+        )
+
+    def _move(self, entry: Prepared, outcome: Outcome, ready: ReadyWord) -> None:
+        """Expand, check every byte it touches, move, then complete."""
+        session = self._session
+        for wait in outcome.waits:
+            if not is_met(wait, session.machine.semaphores):
+                raise LoweringError(
+                    f"the word waits for semaphore {wait.semaphore} {wait.compare} {wait.value}, which does not hold",
+                    rule="run.wait",
+                    where=entry.result.where or entry.result.name,
+                    values={"semaphore": wait.semaphore, "wants": wait.value},
+                    fix="put the wait on the transfer",
+                )
+        semaphore, increment = self._completion(entry, outcome, ready)
+        per_engine = increment > 0 and session.choices.text("sem_mode") == "per_engine"
+        batch = expand(outcome.work, session.generation, outcome.packet_bytes, barrier_last=False)
+        if per_engine:
+            batch = self._with_increment(batch, semaphore, increment, entry.core)
+        self._execute(entry, batch)
+        if entry.result.status != "done":
+            return
+        if increment and not per_engine:
+            session.machine.apply_increment(semaphore, increment, session.events)
+        for update in outcome.updates:
+            self._update(update)
+
+    def _completion(self, entry: Prepared, outcome: Outcome, ready: ReadyWord) -> tuple[int, int]:
+        """The semaphore and increment of a word; of a transfer's words only the last one counts (D4)."""
+        pair = outcome.pair
+        if pair is None or (isinstance(entry.item, Transfer) and not ready.sem_increment):
+            return 0, 0
+        return pair.semaphore, pair.sem_increment
+
+    def _with_increment(self, batch: DescriptorBatch, semaphore: int, increment: int, core: int) -> DescriptorBatch:
+        """A semaphore BD pair behind every channel's data (`sem_mode = per_engine`)."""
+        pairs = self._session.increment_pairs([channel.dma for channel in batch.channels], semaphore, increment, core)
+        return self._with_pairs(batch, pairs)
+
+    # the host's own expansion
+
+    def _carry_static(self, entry: Prepared) -> None:
+        session, plan = self._session, entry.static
+        if isinstance(entry.item, Transfer) and entry.item.indices is not None:
+            plan = self._indexed_plan(entry, entry.item)
+        if plan is None:
+            raise InternalError(f"transfer {entry.result.name} has no static plan")
+        entry.result.backend = Backend.STATIC
+        if plan.stopped:
+            entry.result.status = "skipped"
+            return
+        batch = expand(plan.work, session.generation, session.choices.number("packet_bytes"), barrier_last=False)
+        self._execute(entry, self._with_pairs(batch, plan.increments))
+
+    def _indexed_plan(self, entry: Prepared, transfer: Transfer) -> StaticPlan:
+        """The plan for the index values that memory holds now."""
+        session = self._session
+        plan = static_work(
+            transfer,
+            session.placement,
+            session.generation,
+            session.choices,
+            indices=session.index_values(transfer),
+            ordinals=session.ordinals,
+        )
+        entry.result.issues += plan.issues
+        return plan
+
+    # shared
+
+    def _with_pairs(self, batch: DescriptorBatch, pairs: Iterable[EngineIncrement]) -> DescriptorBatch:
+        """The batch with semaphore packets; their value words are written first."""
+        listed = list(pairs)
+        for pair in listed:
+            self._session.machine.memory.write(pair.value_address, pair.value.to_bytes(4, "little"))
+        return with_semaphore(batch, [(pair.dma, pair.value_address, pair.inc_address) for pair in listed])
+
+    def _execute(self, entry: Prepared, batch: DescriptorBatch) -> None:
+        """Check every byte the batch touches, then move; a fault found by the check moves nothing."""
+        machine = self._session.machine
+        faults = machine.validate(batch)
+        if faults:
+            entry.result.status = "refused"
+            entry.result.issues += faults
+            return
+        places = {id(channel): self._tails(channel) for channel in batch.channels}
+        machine.execute(batch, self._session.events)
+        stored = tuple(self._stamped(channel, *places[id(channel)]) for channel in batch.channels)
+        entry.result.batches.append(DescriptorBatch(stored))
+
+    def _tails(self, channel: ChannelBatch) -> tuple[int, int]:
+        """How many BDs each ring of the channel's queue has seen so far: M2S, S2M."""
+        rings = self._session.machine.queue(channel.dma, channel.queue)
+        return rings.m2s.tail, rings.s2m.tail
+
+    def _stamped(self, channel: ChannelBatch, m2s_tail: int, s2m_tail: int) -> ChannelBatch:
+        """The channel as its rings stored it: every BD with the ring id of its slot (D28)."""
+        length = self._session.machine.queue(channel.dma, channel.queue).m2s.length
+        return replace(
+            channel,
+            m2s=stamped(channel.m2s, ring_slots(len(channel.m2s), m2s_tail, length)[1]),
+            s2m=stamped(channel.s2m, ring_slots(len(channel.s2m), s2m_tail, length)[1]),
+        )
+
+    def _update(self, update: Update) -> None:
+        semaphores = self._session.machine.semaphores
+        if update.op == "write":
+            semaphores.set(update.semaphore, update.value)
+        else:
+            semaphores.add(update.semaphore, update.value if update.op == "add" else -update.value)
+        self._session.events.emit("completion", "update", semaphore=update.semaphore, op=update.op, value=update.value)
