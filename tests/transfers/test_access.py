@@ -140,3 +140,10 @@ def test_counts_below_one_are_refused():
     with pytest.raises(LoweringError, match="count below 1") as caught:
         access_walk(Access("h", 0, ((1, 0),)), placed, CAYMAN)
     assert caught.value.rule == "transfers.shape"
+
+
+def test_messages_stay_short():
+    placed = place([Tensor("h", "hbm", (64,), U8)], CAYMAN)
+    with pytest.raises(LoweringError, match=r"\.\.\. 5000 dimensions") as caught:
+        access_walk(Access("h", 0, ((1, 2),) * 5000), placed, CAYMAN)
+    assert len(str(caught.value)) < 500

@@ -197,6 +197,28 @@ def test_words_move_the_rows_the_indices_name(data):
     assert sorted(found) == sorted(wanted)
 
 
+def test_a_flat_direct_leg_is_cut_into_rows():
+    tensors = [
+        Tensor("table", "hbm", (9, 4), U8),
+        Tensor("idx", "sbuf", (1, 6), U32),
+        Tensor("out", "hbm", (24,), U8),
+    ]
+    built, placement = build("gather", tensors, Access("table"), Access("out"))
+    (word,) = (w.encode() for w in built.words)
+    assert side(word, 40, placement.relocations()) == (placement["out"].address, (4, 1), (6, 1), 4)
+
+
+def test_rows_beyond_a_32_bit_index_are_refused():
+    rows = (1 << 32) + 1
+    tensors = [
+        Tensor("table", "hbm", (rows, 1), U8),
+        Tensor("idx", "sbuf", (1, 2), U32),
+        Tensor("out", "hbm", (2,), U8),
+    ]
+    with pytest.raises(LoweringError, match=f"{rows} rows are more than a 32-bit index reaches"):
+        build("gather", tensors, Access("table"), Access("out"))
+
+
 # gather-transpose
 
 

@@ -15,6 +15,8 @@ from dgekit.transfers.transfer import Access, Tensor
 
 Pattern = tuple[tuple[int, int], ...]
 
+SHOWN_DIMS = 8  # of a pattern in a message
+
 
 def access_walk(access: Access, placement: Placement, generation: Generation, where: str = "") -> Walk:
     """The bytes an access visits, in order: absolute SoC addresses, dimensions innermost first, one dtype element each.
@@ -138,4 +140,6 @@ def _sbuf_walk(access: Access, pattern: Pattern, placed: Placed, generation: Gen
 
 
 def _shown(pattern: Pattern) -> str:
-    return "[" + ", ".join(f"[{step}, {count}]" for step, count in pattern) + "]"
+    listed = [f"[{step}, {count}]" for step, count in pattern[:SHOWN_DIMS]]
+    more = [f"... {len(pattern)} dimensions"] if len(pattern) > SHOWN_DIMS else []
+    return "[" + ", ".join(listed + more) + "]"

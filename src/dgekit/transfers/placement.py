@@ -93,9 +93,6 @@ class Placement:
     def __getitem__(self, name: str) -> Placed:
         return self.placed[name]
 
-    def __contains__(self, name: object) -> bool:
-        return name in self.placed
-
     def find(self, name: str, where: str = "") -> Placed:
         """The tensor of that name; raises LoweringError with the nearest right name."""
         found = self.placed.get(name)

@@ -37,10 +37,6 @@ class Leg:
         """True when this side is in SBUF."""
         return self.placed.in_sbuf
 
-    def on(self, walk: Walk) -> Leg:
-        """The same side with another walk."""
-        return Leg(self.name, self.placed, walk, self.dtype)
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
