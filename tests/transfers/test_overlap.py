@@ -20,7 +20,7 @@ from dgekit.transfers.transfer import Access, Tensor, Transfer
 U8 = dtype_named("uint8")
 WALKS = st.builds(
     Walk,
-    st.integers(100, 140),
+    st.integers(1000, 1040),
     st.lists(st.tuples(st.integers(-20, 20), st.integers(1, 4)), max_size=3).map(tuple),
     st.integers(1, 6),
 )
