@@ -1,0 +1,39 @@
+import itertools
+
+import pytest
+
+from dgekit.core.errors import RingError
+from dgekit.core.generations import CAYMAN, GENERATIONS, MAVERICK, SUNDA
+from dgekit.machine.doorbell import LEGS, Doorbell, doorbell_address, doorbell_at, engine_count, unit_base
+
+
+def test_example_e11(rings):
+    for row in rings["examples_extra"]["doorbells"]:
+        assert doorbell_address(CAYMAN, row["engine"], row["queue"], row["leg"]) == int(row["address"], 16)
+
+
+def test_every_doorbell_is_found_again():
+    for generation in GENERATIONS:
+        seen = set()
+        for engine, queue, leg in itertools.product(range(0, engine_count(generation), 7), range(16), LEGS):
+            address = doorbell_address(generation, engine, queue, leg)
+            assert doorbell_at(generation, address) == Doorbell(engine, queue, leg)
+            seen.add(address)
+        assert len(seen) == len(range(0, engine_count(generation), 7)) * 32
+
+
+def test_second_core_of_v2_has_its_own_engines():
+    assert unit_base(SUNDA, 16, "M2S") == 0xFFFF0700000
+    assert unit_base(MAVERICK, 0, "S2M") - unit_base(MAVERICK, 0, "M2S") == 0x40000
+
+
+@pytest.mark.parametrize("address", [0, 0x1002001039, 0x1002000038, 0x1002011038, 0x1002001034])
+def test_other_addresses_are_no_doorbell(address):
+    assert doorbell_at(CAYMAN, address) is None
+
+
+def test_what_does_not_exist_is_refused():
+    with pytest.raises(RingError, match="engine 128 does not exist"):
+        doorbell_address(CAYMAN, 128, 0, "M2S")
+    with pytest.raises(RingError, match="queue 16 does not exist"):
+        doorbell_address(CAYMAN, 0, 16, "M2S")
