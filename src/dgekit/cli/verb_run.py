@@ -57,6 +57,8 @@ def command(
     elif log_file != "-":
         for line in summary_lines(finished.result) if quiet else walk_lines(finished.result):
             click.echo(line)
+        if quiet:
+            print_issues([issue for result in finished.result.transfers for issue in result.issues])
         print_issues(finished.result.issues)
     return 0 if finished.result.ok else 1
 

@@ -51,6 +51,8 @@ def detect(data: bytes, name: str = "") -> InputKind:
 def _is_neff(data: bytes) -> bool:
     if data[HEADER_SIZE_OFFSET : HEADER_SIZE_OFFSET + 8] != HEADER_SIZE.to_bytes(8, "little"):
         return False
+    if len(data) <= _USTAR_AT + 5:  # cut short: the version in front decides, which is no opcode
+        return data[1:HEADER_SIZE_OFFSET] == bytes(HEADER_SIZE_OFFSET - 1)
     return data[HEADER_SIZE : HEADER_SIZE + 2] == GZIP_MAGIC or data[_USTAR_AT : _USTAR_AT + 5] == b"ustar"
 
 

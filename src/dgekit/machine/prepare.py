@@ -66,7 +66,7 @@ class Lowering:
 
 def prepare(item: Item, at: Lowering) -> Prepared:
     """Lower one item; a DgeError becomes the result's refusal."""
-    entry = Prepared(item, TransferResult(item.name, NO_EFFECT, "", where=item.where))
+    entry = Prepared(item, TransferResult(item.name, _kind_of(item), "", where=item.where))
     try:
         if isinstance(item, Transfer):
             _prepare_transfer(entry, item, at)
@@ -77,9 +77,18 @@ def prepare(item: Item, at: Lowering) -> Prepared:
     return entry
 
 
+def _kind_of(item: Item) -> str:
+    match item:
+        case Transfer():
+            return item.op
+        case RawWords():
+            return "words"
+    return NO_EFFECT
+
+
 def _prepare_transfer(entry: Prepared, transfer: Transfer, at: Lowering) -> None:
     result = entry.result
-    result.kind, result.mode = transfer.op, transfer.mode
+    result.mode = transfer.mode
     if transfer.op == "reduce" or transfer.mode == "none":
         _prepare_static(entry, transfer, at)
         return
@@ -128,9 +137,9 @@ def _check_mode(transfer: Transfer, generation: Generation) -> None:
 def _prepare_raw(entry: Prepared, raw: RawWords, at: Lowering) -> None:
     result = entry.result
     stream = split_stream(raw.words)
-    if stream.issues or not stream.items:
-        first = stream.issues[0].message if stream.issues else "no word in it"
-        raise DecodeError(f"not words: {first}", rule="isa.stream", where=raw.where or raw.name)
+    broken = next((issue.message for issue in stream.issues if issue.severity == "error"), "")
+    if broken or not stream.items:
+        raise DecodeError(f"not words: {broken or 'there are none'}", rule="isa.stream", where=raw.where or raw.name)
     ready = []
     for _, word, extension in stream.items:
         if isinstance(word, PseudoDmaDirect2D):
