@@ -363,3 +363,28 @@ def test_a_dmb_starts_a_new_group(memory, make_engine, packet, push):
         groups.append(list(engine._groups(window, 3)))
         assert engine.run().packets == 3
     assert groups == [[(0, 1), (1, 3)], [(0, 3)]]
+
+
+@pytest.mark.parametrize("one", [True, False], ids=["step", "drain"])
+def test_packets_of_different_kinds_in_one_queue(one, memory, make_engine, packet, push):
+    engine = make_engine(memory)
+    memory.write(HBM, np.array([1.0, 2.0], np.float32).tobytes() + bytes(range(16)))
+    bf16 = side_row(PacketKind.CAST, in_dtype=Dtype.FP32, accum_dtype=Dtype.FP32, out_dtype=Dtype.BFLOAT16)
+    fp16 = side_row(PacketKind.CAST, in_dtype=Dtype.FP32, accum_dtype=Dtype.FP32, out_dtype=Dtype.FP16)
+    push(engine, packet([(HBM, 4)], [(HBM + 64, 4)]))
+    push(engine, packet([(HBM, 8)], [(HBM + 72, 4)], 0x020A6080, 1 << 23), side=bf16)
+    push(engine, packet([(HBM, 8)], [(HBM + 80, 4)], 0x020A7080, 1 << 23), side=fp16)
+    for rows, cols, to in ((2, 4, HBM + 96), (4, 2, HBM + 112)):
+        tile = side_row(PacketKind.TRANSPOSE, tile_rows=rows, tile_cols=cols)
+        src = [(HBM + 8 + cols * r, cols) for r in range(rows)]
+        push(engine, packet(src, [(to + rows * c, rows) for c in range(cols)], 0x00900000), side=tile)
+    if one:
+        while engine.step().packets:
+            pass
+    else:
+        assert engine.drain(0).packets == 5
+    assert memory.read(HBM + 64, 4) == memory.read(HBM, 4)
+    assert memory.read(HBM + 72, 4).hex() == "803f0040"
+    assert memory.read(HBM + 80, 4) == np.array([1.0, 2.0], np.float16).tobytes()
+    assert memory.read(HBM + 96, 8) == bytes([0, 4, 1, 5, 2, 6, 3, 7])
+    assert memory.read(HBM + 112, 8) == bytes([0, 2, 4, 6, 1, 3, 5, 7])

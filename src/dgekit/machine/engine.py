@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dgekit.core.choices import Choices
 from dgekit.core.errors import DgeError, EngineError, RingError, Unspecified, Unsupported
 from dgekit.core.generations import Generation
 from dgekit.descriptors import bd
@@ -21,7 +22,7 @@ from dgekit.machine import causes
 from dgekit.machine.completion import CompletionRing
 from dgekit.machine.doorbell import LEGS, Leg
 from dgekit.machine.memory import Memory
-from dgekit.machine.operations import Legs, arithmetic_error, before, independent, legs_of, perform
+from dgekit.machine.operations import Legs, arithmetic_error, before, independent, legs_of, narrows_to_fp8, perform
 from dgekit.machine.packets import Limits, Window, read_packets
 from dgekit.machine.ring import Ring
 from dgekit.patterns.runs import I64
@@ -30,7 +31,7 @@ from dgekit.patterns.runs import I64
 DRIVER_PACKET_BYTES = 0xFFFFF
 METADATA_BDS = 1
 
-_KIND_COLUMNS = ("kind", "in_dtype", "accum_dtype", "out_dtype", "tile_rows", "tile_cols")
+_KIND_COLUMNS = ("kind", "in_dtype", "accum_dtype", "out_dtype", "tile_rows", "tile_cols", "in_fn", "out_fn")
 
 
 class State(enum.IntEnum):
@@ -105,12 +106,14 @@ class Engine:
         *,
         check_ring_id: bool | None = None,
         dmb_enabled: bool = True,
+        choices: Choices | None = None,
     ) -> None:
         self.number = number
         self.generation = generation
         self.memory = memory
         self.check_ring_id = generation.check_ring_id if check_ring_id is None else check_ring_id
         self.dmb_enabled = dmb_enabled
+        self._choices = choices if choices is not None else Choices()
         packet_bytes = max(DRIVER_PACKET_BYTES, generation.max_packet_bytes)
         self.limits = Limits(packet_bytes, generation.tx_cap + METADATA_BDS)
         self.queues: dict[int, QueuePair] = {}
@@ -261,13 +264,14 @@ class Engine:
         yield from itertools.pairwise([0, *np.flatnonzero(opens).tolist(), count])
 
     def _execute(self, pair: QueuePair, window: Window, low: int, high: int) -> None:
-        """Execute packets [low, high), all of one kind: together where none depends on another."""
+        """Execute packets [low, high), all of one kind: together where none depends on another, else in two halves."""
         legs = legs_of(window, low, high)
         kind = int(window.side["kind"][low])
         free_order = not self._touches_window(legs) and independent(legs, kind)
         if high - low > 1 and not free_order:
-            for packet in range(low, high):
-                self._execute(pair, window, packet, packet + 1)
+            middle = (low + high) // 2
+            self._execute(pair, window, low, middle)
+            self._execute(pair, window, middle, high)
             return
         refused = self._refused(window, legs, low)
         if refused is None:
@@ -303,7 +307,9 @@ class Engine:
 
     def _perform(self, pair: QueuePair, window: Window, low: int, high: int, legs: Legs, free_order: bool) -> None:
         """Move the bytes of packets [low, high), then retire their BDs."""
-        perform(self.memory, legs, window.side[low], free_order=free_order)
+        row = window.side[low]
+        saturate = narrows_to_fp8(row) and self._choices.flag("ocp_sat")
+        perform(self.memory, legs, row, free_order=free_order, saturate=saturate)
         ends: dict[Leg, I64] = {"M2S": window.m2s_ends, "S2M": window.s2m_ends}
         words: dict[Leg, U32] = {"M2S": window.m2s, "S2M": window.s2m}
         for leg, columns in words.items():

@@ -67,7 +67,9 @@ class Machine:
             )
         number = core * self.generation.engines + dma
         if number not in self._engines:
-            engine = Engine(number, self.generation, self.memory, check_ring_id=self._check_ring_id)
+            engine = Engine(
+                number, self.generation, self.memory, check_ring_id=self._check_ring_id, choices=self._choices
+            )
             engine.arm()
             self._engines[number] = engine
         return self._engines[number]

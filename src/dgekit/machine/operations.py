@@ -1,7 +1,7 @@
 """What an engine does with the bytes of a group of packets of one kind (rings 2.10; decisions D12, D30, D65).
 
 `legs` are the BDs of whole packets in queue order. When no packet of the group depends on another, the group runs
-as one; else the caller runs it packet by packet, in order.
+as one; else the caller runs smaller groups, in order.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dgekit.machine.overlap import shared_between, shared_within
 from dgekit.machine.packets import Window
 from dgekit.numerics.add import add_bytes
 from dgekit.numerics.cast import cast_bytes
+from dgekit.numerics.formats import float_format
 from dgekit.patterns.runs import I64
 
 
@@ -34,6 +35,12 @@ class Legs:
 def before(ends: I64, packet: int) -> int:
     """How many BDs lie before a packet, given the counts up to and with each packet."""
     return int(ends[packet - 1]) if packet else 0
+
+
+def narrows_to_fp8(row: np.void) -> bool:
+    """True for the side row of a cast whose result depends on the FP8 overflow policy."""
+    shape = float_format(int(row["out_dtype"])) if row["kind"] == PacketKind.CAST else None
+    return shape is not None and shape.saturates
 
 
 def legs_of(window: Window, low: int, high: int) -> Legs:
@@ -69,11 +76,12 @@ def arithmetic_error(row: np.void) -> DgeError | None:
     return None
 
 
-def perform(memory: Memory, legs: Legs, row: np.void, *, free_order: bool) -> None:
+def perform(memory: Memory, legs: Legs, row: np.void, *, free_order: bool, saturate: bool = False) -> None:
     """Move and transform the bytes of packets that share one side row.
 
     `free_order` promises `independent(legs)`; without it all of the source is read before anything is written, which
-    is right for one packet. The caller has checked the runs and the arithmetic.
+    is right for one packet. `saturate` is the FP8 overflow policy of casts. The caller has checked the runs and the
+    arithmetic.
     """
     kind = int(row["kind"])
     if kind == PacketKind.COPY and free_order:
@@ -84,7 +92,8 @@ def perform(memory: Memory, legs: Legs, row: np.void, *, free_order: bool) -> No
     else:
         data = memory.gather(legs.src_starts, legs.src_lengths)
     if kind == PacketKind.CAST:
-        data = cast_bytes(data, int(row["in_dtype"]), int(row["out_dtype"]))
+        types = int(row["in_dtype"]), int(row["out_dtype"])
+        data = cast_bytes(data, *types, in_fn=bool(row["in_fn"]), out_fn=bool(row["out_fn"]), saturate=saturate)
     elif kind == PacketKind.TRANSPOSE:
         data = transposed(data, int(row["tile_rows"]), int(row["tile_cols"]), int(legs.src_lengths[0]))
     memory.scatter(legs.dst_starts, legs.dst_lengths, data)
