@@ -21,6 +21,7 @@ from dgekit.export.run_json import run_to_json
 from dgekit.export.stages import stage_named, stage_to_json
 from dgekit.firmware.values import MicroOp
 from dgekit.frontends.load import load_program
+from dgekit.frontends.program.tensors import tensor_issues
 from dgekit.logs.render import render_log
 from dgekit.machine.results import RunResult, TransferResult
 from dgekit.machine.session import Session, run_workload
@@ -254,6 +255,7 @@ class Device:
     def _add(self, tensor: Tensor, contents: npt.NDArray[Any] | None) -> TensorRef:
         arrays = {} if contents is None else {tensor.name: contents}
         self.session.add_tensors([tensor], None, arrays)
+        self.session.issues += tensor_issues([tensor], self.generation)
         return TensorRef(self, tensor.name, Access(tensor.name))
 
     # state

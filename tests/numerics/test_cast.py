@@ -57,7 +57,9 @@ def test_every_one_byte_code_to_every_type(in_dtype, out_dtype):
     for fn in (False, True):
         for saturate in (False, True):
             codes = all_codes(in_dtype)
-            got = codes_of(cast_bytes(codes.view(np.uint8), in_dtype, out_dtype, fn=fn, saturate=saturate), out_dtype)
+            got = codes_of(
+                cast_bytes(codes.view(np.uint8), in_dtype, out_dtype, in_fn=fn, out_fn=fn, saturate=saturate), out_dtype
+            )
             assert got == [oracle(c, in_dtype, out_dtype, fn, saturate) for c in codes.tolist()]
 
 
@@ -72,7 +74,7 @@ def test_every_two_byte_float_to_every_narrow_type(in_dtype, out_dtype):
 @pytest.mark.parametrize("saturate", [False, True])
 def test_every_bf16_code_to_e4m3fn(saturate):
     codes = all_codes(Dtype.BFLOAT16)
-    got = cast_bytes(codes.view(np.uint8), Dtype.BFLOAT16, Dtype.FP8_EXP4, fn=True, saturate=saturate)
+    got = cast_bytes(codes.view(np.uint8), Dtype.BFLOAT16, Dtype.FP8_EXP4, out_fn=True, saturate=saturate)
     want = [oracle(c, Dtype.BFLOAT16, Dtype.FP8_EXP4, True, saturate) for c in codes.tolist()]
     assert got.tolist() == want
 
@@ -138,7 +140,7 @@ def test_nan_is_canonical_and_positive():
     }.items():  # fmt: skip
         for saturate in (False, True):
             assert codes_of(cast_bytes(nans, Dtype.FP32, dtype, saturate=saturate), dtype) == [code] * 3
-    assert cast_bytes(nans, Dtype.FP32, Dtype.FP8_EXP4, fn=True).tolist() == [0x7F] * 3
+    assert cast_bytes(nans, Dtype.FP32, Dtype.FP8_EXP4, out_fn=True).tolist() == [0x7F] * 3
 
 
 def test_fn_overflow_is_nan_of_either_sign():

@@ -49,7 +49,10 @@ class Dtype(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DtypeInfo:
-    """One element type: ISA `code`, width in `bits`, the user's `name`, numpy storage and NEFF `neff_code`."""
+    """One element type: ISA `code`, width in `bits`, the user's `name`, numpy storage and NEFF `neff_code`.
+
+    `fn` marks the FN form of E4M3, which the ISA code does not tell from the IEEE-like one (D54).
+    """
 
     code: Dtype
     name: str
@@ -58,6 +61,7 @@ class DtypeInfo:
     neff_code: int | None = None
     neff_name: str = ""
     is_float: bool = False
+    fn: bool = False
 
     @property
     def size(self) -> int:
@@ -99,7 +103,7 @@ DTYPES: tuple[DtypeInfo, ...] = (
 )
 
 # E4M3 in its FN form shares the ISA code with the IEEE-like form; the name chooses the arithmetic (D54).
-FN_NAME = "float8_e4m3fn"
+E4M3FN = DtypeInfo(Dtype.FP8_EXP4, "float8_e4m3fn", 8, "float8_e4m3fn", 2, "float8_e4m3fn", True, fn=True)
 
 _ALIASES = {
     "bf16": "bfloat16",
@@ -109,13 +113,12 @@ _ALIASES = {
     "float8e3": "float8_e3m4",
     "float8e4": "float8_e4m3",
     "float8e5": "float8_e5m2",
-    FN_NAME: "float8_e4m3",
 }
 
 
 @cache
 def _by_name() -> dict[str, DtypeInfo]:
-    table = {info.name: info for info in DTYPES}
+    table = {info.name: info for info in (*DTYPES, E4M3FN)}
     table.update({info.code.name.lower(): info for info in DTYPES})
     table.update({alias: table[name] for alias, name in _ALIASES.items()})
     return table
@@ -127,7 +130,7 @@ def _by_code() -> dict[int, DtypeInfo]:
 
 
 def dtype_info(code: int) -> DtypeInfo:
-    """The record of an ISA code; raises UsageError for a code that is no element type."""
+    """The record of an ISA code (E4M3 in its IEEE-like form); raises UsageError for no element type."""
     info = _by_code().get(int(code))
     if info is None:
         raise UsageError(f"dtype code {int(code):#x} is no element type", rule="isa.DTYPE", values={"code": int(code)})
@@ -155,7 +158,7 @@ def dtype_named(name: str) -> DtypeInfo:
 
 def dtype_from_neff(code: int | str) -> DtypeInfo:
     """The record of a NEFF dtype, by code or by name (neff 3); raises UsageError when there is none."""
-    for info in DTYPES:
+    for info in (*DTYPES, E4M3FN):
         if info.neff_code is not None and code in (info.neff_code, info.neff_name, info.name):
             return info
     raise UsageError(f"unknown NEFF dtype {code!r}", rule="neff.3", values={"dtype": code})

@@ -41,6 +41,8 @@ PACKET_DTYPE = np.dtype(
         ("out_dtype", np.uint8),
         ("tile_rows", np.int32),
         ("tile_cols", np.int32),
+        ("in_fn", np.bool_),
+        ("out_fn", np.bool_),
     ]
 )
 
@@ -50,8 +52,9 @@ class ChannelWork:
     """What one DMA channel is to move, before it is cut into packets and BDs.
 
     COPY: `src` and `dst` hold the same bytes in order. CAST: `src` holds n elements of `in_dtype`, `dst` n of
-    `out_dtype`. TRANSPOSE: `src` lists tile rows (`tile_rows` runs a tile), `dst` tile columns (`tile_cols` runs).
-    ADD: `src` and `dst` pair run by run; the engine adds the source run into the destination run.
+    `out_dtype`; `in_fn` and `out_fn` mark E4M3 in its FN form (D54). TRANSPOSE: `src` lists tile rows (`tile_rows`
+    runs a tile), `dst` tile columns (`tile_cols` runs). ADD: `src` and `dst` pair run by run; the engine adds the
+    source run into the destination run.
     """
 
     dma: int
@@ -64,6 +67,8 @@ class ChannelWork:
     tile_rows: int = 0
     tile_cols: int = 0
     queue: int = 0
+    in_fn: bool = False
+    out_fn: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,6 +43,7 @@ def packet_table(work: ChannelWork, m2s_first: I64, m2s_total: int, s2m_first: I
     packets["in_dtype"], packets["accum_dtype"] = work.in_dtype, work.accum_dtype
     packets["out_dtype"] = work.out_dtype
     packets["tile_rows"], packets["tile_cols"] = work.tile_rows, work.tile_cols
+    packets["in_fn"], packets["out_fn"] = work.in_fn, work.out_fn
     return packets
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dgekit.core.errors import DgeError, InternalError, LoweringError
 from dgekit.core.state import Availability, StateView
-from dgekit.descriptors.batch import ChannelBatch, DescriptorBatch
+from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch
 from dgekit.descriptors.expand import expand
 from dgekit.descriptors.host import ring_slots, stamped
 from dgekit.descriptors.semaphore import with_semaphore
@@ -20,6 +20,7 @@ from dgekit.firmware.values import Backend, Kind
 from dgekit.machine.prepare import Prepared, ReadyWord
 from dgekit.machine.scheduler import is_met
 from dgekit.patterns.runs import runs
+from dgekit.transfers.access import element_type
 from dgekit.transfers.static import EngineIncrement, StaticPlan, static_work
 from dgekit.transfers.transfer import SemaphoreStep, Transfer, Update
 from dgekit.transfers.values import Staging
@@ -136,7 +137,8 @@ class Carrier:
                 )
         semaphore, increment = self._completion(entry, outcome, ready)
         per_engine = increment > 0 and session.choices.text("sem_mode") == "per_engine"
-        batch = expand(outcome.work, session.generation, outcome.packet_bytes, barrier_last=False)
+        work = self._in_forms(entry, outcome.work)
+        batch = expand(work, session.generation, outcome.packet_bytes, barrier_last=False)
         if per_engine:
             batch = self._with_increment(batch, semaphore, increment, entry.core)
         self._execute(entry, batch)
@@ -171,7 +173,8 @@ class Carrier:
         if plan.stopped:
             entry.result.status = "skipped"
             return
-        batch = expand(plan.work, session.generation, session.choices.number("packet_bytes"), barrier_last=False)
+        work = self._in_forms(entry, plan.work)
+        batch = expand(work, session.generation, session.choices.number("packet_bytes"), barrier_last=False)
         self._execute(entry, self._with_pairs(batch, plan.increments))
 
     def _indexed_plan(self, entry: Prepared, transfer: Transfer) -> StaticPlan:
@@ -189,6 +192,16 @@ class Carrier:
         return plan
 
     # shared
+
+    def _in_forms(self, entry: Prepared, work: Iterable[ChannelWork]) -> Iterable[ChannelWork]:
+        """The work with the forms of E4M3 that its tensors have: a word has one code for both (D54)."""
+        if not isinstance(entry.item, Transfer):
+            return work
+        src, dst = (
+            element_type(access, self._session.placement[access.tensor]).fn
+            for access in (entry.item.src, entry.item.dst)
+        )
+        return [replace(part, in_fn=src, out_fn=dst) for part in work] if src or dst else work
 
     def _with_pairs(self, batch: DescriptorBatch, pairs: Iterable[EngineIncrement]) -> DescriptorBatch:
         """The batch with semaphore packets; their value words are written first."""

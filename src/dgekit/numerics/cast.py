@@ -24,20 +24,24 @@ _F32_INF = 0x7F800000
 _ABS = np.uint32(0x7FFFFFFF)
 
 
-def cast_bytes(data: U8, in_dtype: int, out_dtype: int, *, fn: bool = False, saturate: bool = False) -> U8:
+def cast_bytes(
+    data: U8, in_dtype: int, out_dtype: int, *, in_fn: bool = False, out_fn: bool = False, saturate: bool = False
+) -> U8:
     """Convert the elements in `data` (uint8, packed `in_dtype`) to `out_dtype`; returns packed uint8.
 
-    `fn` takes E4M3 in its FN form on both sides. Equal integer or 1-byte types are a byte move (cce 4.4).
+    `in_fn` and `out_fn` take E4M3 of that side in its FN form. Equal integer or 1-byte types are a byte move
+    (cce 4.4).
     Raises Unsupported naming a type that a cast does not take, DecodeError when bytes are left over.
 
     >>> one = np.array([1.0], dtype="<f4").view(np.uint8)
     >>> cast_bytes(one, 0xA, 0x6).tobytes().hex()
     '803f'
     """
-    values = to_float32(data, in_dtype, fn=fn)
-    if int(in_dtype) == int(out_dtype) and (element_size(in_dtype) == 1 or integer_range(in_dtype) is not None):
+    values = to_float32(data, in_dtype, fn=in_fn)
+    same = int(in_dtype) == int(out_dtype) and float_format(in_dtype, fn=in_fn) is float_format(out_dtype, fn=out_fn)
+    if same and (element_size(in_dtype) == 1 or integer_range(in_dtype) is not None):
         return np.array(data, dtype=np.uint8).reshape(-1)
-    return from_float32(values, out_dtype, fn=fn, saturate=saturate)
+    return from_float32(values, out_dtype, fn=out_fn, saturate=saturate)
 
 
 def element_size(dtype: int) -> int:

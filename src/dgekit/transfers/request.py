@@ -90,6 +90,14 @@ def open_request(transfer: Transfer, placement: Placement, generation: Generatio
                 {"dtype": int(leg.dtype.code)},
                 "use a type of this generation, or move the bytes as uint8",
             )
+    if src.dtype.code == dst.dtype.code and src.dtype.fn != dst.dtype.fn:
+        raise request.refuse(
+            f"{src.dtype.name} and {dst.dtype.name} share one code, so nothing converts between them",
+            "dec.D54",
+            {"dtype": int(src.dtype.code)},
+            "cast through bfloat16 in two transfers, or declare one form to move the bytes",
+            "decision D54, isa-words 2.5",
+        )
     return request
 
 

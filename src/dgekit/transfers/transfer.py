@@ -44,8 +44,12 @@ class Tensor:
     core: int = 0
     var_id: int | None = None
     linear: bool = False
-    fn_form: bool = False
     where: str = ""
+
+    @property
+    def fn_form(self) -> bool:
+        """True for E4M3 in its FN form (D54)."""
+        return self.dtype.fn
 
     @property
     def elements(self) -> int:

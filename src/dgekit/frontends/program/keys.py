@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dgekit.core.dtypes import FN_NAME, DtypeInfo, dtype_named
+from dgekit.core.dtypes import DtypeInfo, dtype_named
 from dgekit.core.errors import UsageError
 from dgekit.core.generations import DEFAULT, generation_named
 from dgekit.core.state import NUM_REGISTERS, NUM_SEMAPHORES, NUM_SHAPE_REGISTERS
@@ -41,11 +41,11 @@ def _init(text: str) -> str:
     return text
 
 
-def _dtype(name: str) -> tuple[DtypeInfo, bool]:
+def _dtype(name: str) -> DtypeInfo:
     info = dtype_named(name)
     if info.size == 0:
         raise UsageError(f"{name} is narrower than a byte: no tensor holds it", rule="isa.DTYPE", fix="use uint8")
-    return info, name.lower() == FN_NAME
+    return info
 
 
 def _words(text: str) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dgekit.core.dtypes import FN_NAME
+from dgekit.core.dtypes import E4M3FN
 from dgekit.core.errors import Issue
 from dgekit.core.generations import GIB, Generation
 from dgekit.frontends.place import Place
@@ -35,7 +35,7 @@ def tensor_issues(tensors: Iterable[Tensor], generation: Generation) -> list[Iss
     """The FN form of E4M3 before v4 is a warning: that hardware computes the IEEE-like form (D54)."""
     if generation.nc >= _FN_SINCE:
         return []
-    message = f"{FN_NAME} is the form of v4 and later; {generation.name} computes float8_e4m3"
+    message = f"{E4M3FN.name} is a form of v4 and later: this run computes it, {generation.name} does not"
     fix = "declare float8_e4m3"
     return [
         Issue("dec.D54", "warning", message, tensor.where, {"nc": generation.nc}, "dec.D54", fix)
@@ -52,12 +52,11 @@ def _tensor(name: str, table: dict[str, Any], place: Place, generation: Generati
     if table["seed"] is not None and table["init"] != "random":
         raise place.key("seed").error("conflict", "a seed without init = random has no effect", fix="remove it")
     _refuse_missing_file(table["init"], place.key("init"), base_dir)
-    dtype, fn_form = table["dtype"]
     return Tensor(
         name=name,
         space=table["space"],
         shape=table["shape"],
-        dtype=dtype,
+        dtype=table["dtype"],
         init=table["init"] or "",
         seed=table["seed"] or 0,
         address=table["address"],
@@ -65,7 +64,6 @@ def _tensor(name: str, table: dict[str, Any], place: Place, generation: Generati
         offset=table["offset"],
         core=table["core"] or 0,
         var_id=table["var_id"],
-        fn_form=fn_form,
         where=str(place),
     )
 
