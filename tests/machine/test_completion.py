@@ -28,8 +28,9 @@ def test_polling_by_ring_id_over_a_wrap():
 def test_the_writer_does_not_pass_the_reader():
     ring = CompletionRing("S2M", 0, 32)
     ring.complete(30)
-    with pytest.raises(RingError, match="3 completion entries do not fit: 30 of 32"):
+    with pytest.raises(RingError, match="3 completion entries do not fit: 30 of 32") as caught:
         ring.complete(3)
+    assert caught.value.rule == "rings.2.11"
     with pytest.raises(RingError, match="acknowledging 31"):
         ring.acknowledge(31)
     ring.acknowledge(30)

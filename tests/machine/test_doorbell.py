@@ -33,7 +33,7 @@ def test_other_addresses_are_no_doorbell(address):
 
 
 def test_what_does_not_exist_is_refused():
-    with pytest.raises(RingError, match="engine 128 does not exist"):
-        doorbell_address(CAYMAN, 128, 0, "M2S")
-    with pytest.raises(RingError, match="queue 16 does not exist"):
-        doorbell_address(CAYMAN, 0, 16, "M2S")
+    for engine, queue, text in ((128, 0, "engine 128 does not exist"), (0, 16, "queue 16 does not exist")):
+        with pytest.raises(RingError, match=text) as caught:
+            doorbell_address(CAYMAN, engine, queue, "M2S")
+        assert caught.value.rule == "rings.2.1"

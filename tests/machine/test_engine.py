@@ -87,8 +87,9 @@ def test_state_of_the_engine_is_the_worst_of_its_units(memory, make_engine):
     assert engine.state is State.ABORT
     engine.stop()
     assert engine.state is State.ABORT
-    with pytest.raises(EngineError, match="in abort since S2M"):
+    with pytest.raises(EngineError, match="in abort since S2M") as caught:
         engine.arm()
+    assert caught.value.rule == "rings.2.9"
     engine.initialise()
     assert engine.state is State.IDLE
 
@@ -189,8 +190,9 @@ def test_a_wrong_ring_id_aborts_v2_and_passes_on_v3(leg, cause, memory, make_eng
 def test_other_operations_are_unsupported_by_name(word1, flags, text, memory, make_engine, packet, push):
     engine = make_engine(memory)
     push(engine, packet([(HBM, 4)], [(HBM + 8, 4)], word1, flags))
-    with pytest.raises(Unsupported, match=text):
+    with pytest.raises(Unsupported, match=text) as caught:
         engine.step()
+    assert caught.value.rule == "rings.1.6"
     assert engine.state is State.NORMAL  # the tool's limit, not the device's
 
 
@@ -204,8 +206,9 @@ def test_op_0_is_a_copy(memory, make_engine, packet, push):
 def test_a_side_row_must_fit_its_word(memory, make_engine, packet, push):
     engine = make_engine(memory)
     push(engine, packet([(HBM, 4)], [(HBM + 8, 4)]), side=side_row(PacketKind.CAST, in_dtype=6, out_dtype=10))
-    with pytest.raises(RingError, match="marked CAST carries op 2"):
+    with pytest.raises(RingError, match="marked CAST carries op 2") as caught:
         engine.step()
+    assert caught.value.rule == "rings.1.4"
 
 
 def test_memory_faults_have_their_place_and_stop_after_the_packets_before(memory, make_engine, packet, push):
@@ -265,6 +268,7 @@ def test_packets_that_do_not_fit_their_kind(kind, src, dst, word1, memory, make_
     with pytest.raises(EngineError) as caught:
         engine.step()
     assert caught.value.cause == causes.MISMATCH
+    assert caught.value.rule == ("dec.D12" if kind == PacketKind.TRANSPOSE else "rings.1.8")
 
 
 @pytest.mark.parametrize("one", [True, False])

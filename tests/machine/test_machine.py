@@ -241,6 +241,7 @@ def test_leftovers_in_a_queue_are_a_deadlock_not_a_hang(packet):
     m2s, s2m = packet([(HBM, 4)] * 14, [(HBM + 0x100000, 56)])
     with pytest.raises(Deadlock, match="no engine has a packet it can finish") as caught:
         machine.execute(raw(m2s, s2m, [(0, 14, 0, 1)]), EventLog())
+    assert caught.value.rule == "rings.2.10"
     assert caught.value.values["waits"][0]["dma"] == 0
 
 
@@ -257,8 +258,9 @@ def test_ring_sizes_that_cannot_be():
     machine = Machine(CAYMAN, Choices({"ring_size": (1 << 24) - 16}))
     machine.queue(0, 0)
     machine.queue(1, 0)
-    with pytest.raises(RingError, match="no room for another ring"):
+    with pytest.raises(RingError, match="no room for another ring") as caught:
         machine.queue(2, 0)
+    assert caught.value.rule == "rings.3.4"
 
 
 # RDM

@@ -59,18 +59,19 @@ def test_neighbours_that_touch_are_no_overlap():
 
 
 @pytest.mark.parametrize(
-    ("address", "size", "text"),
+    ("address", "size", "text", "rule"),
     [
-        (0, 16, "HBM 0 firmware reserve"),
-        (0x600000000 - 8, 16, "past the end"),
-        (SBUF, 16, "lies in SBUF of core 0"),
-        (1 << 50, 16, "another device"),
-        (HBM, 0, "has 0 bytes"),
+        (0, 16, "HBM 0 firmware reserve", "memory.region"),
+        (0x600000000 - 8, 16, "past the end", "memory.region"),
+        (SBUF, 16, "lies in SBUF of core 0", "memory.region"),
+        (1 << 50, 16, "another device", "memory.region"),
+        (HBM, 0, "has 0 bytes", "memory.size"),
     ],
 )
-def test_memory_cannot_be_added_elsewhere(address, size, text):
-    with pytest.raises(MemoryFault, match=text):
+def test_memory_cannot_be_added_elsewhere(address, size, text, rule):
+    with pytest.raises(MemoryFault, match=text) as caught:
         Memory(CAYMAN).add(address, size, "x")
+    assert caught.value.rule == rule
 
 
 def test_host_memory_can_be_added():
@@ -101,8 +102,9 @@ def test_a_run_over_the_end_is_unmapped():
 
 @pytest.mark.parametrize("address", [-1, 1 << 63, 1 << 64])
 def test_numbers_that_are_no_address(address):
-    with pytest.raises(MemoryFault, match="no SoC address"):
+    with pytest.raises(MemoryFault, match="no SoC address") as caught:
         Memory(CAYMAN).read(address, 1)
+    assert caught.value.rule == "memory.address"
 
 
 def test_runs_at_the_end_of_the_address_space_do_not_wrap():
@@ -244,8 +246,9 @@ def test_memory_that_the_computer_does_not_have_is_a_clear_error(monkeypatch):
 
     segment = Segment(HBM, 1 << 40, "huge")
     monkeypatch.setattr(np, "zeros", exhausted)
-    with pytest.raises(Unsupported, match="huge of 1099511627776 bytes"):
+    with pytest.raises(Unsupported, match="huge of 1099511627776 bytes") as caught:
         _ = segment.data
+    assert caught.value.rule == "memory.host"
 
 
 @settings(max_examples=50, deadline=None)

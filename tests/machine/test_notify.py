@@ -21,8 +21,9 @@ def test_example_e14(rings):
 
 @pytest.mark.parametrize("size", [0, 16, 48, 100])
 def test_sizes_that_are_no_queue(size):
-    with pytest.raises(RingError, match="power of two"):
+    with pytest.raises(RingError, match="power of two") as caught:
         NotificationQueue(0, size)
+    assert caught.value.rule == "rings.6.4"
 
 
 def test_a_record_has_16_bytes():

@@ -85,14 +85,16 @@ def test_doorbells_outside_the_room_are_refused(count):
     ring.doorbell(10)
     with pytest.raises(RingError, match="doorbell") as caught:
         ring.doorbell(count)
+    assert caught.value.rule == "rings.2.7"
     assert caught.value.values == {"count": count, "length": 32, "used": 10}
 
 
 def test_pointers_do_not_pass_each_other():
     ring = Ring("M2S", BASE, 32)
     ring.doorbell(4)
-    with pytest.raises(RingError, match="passes the tail"):
+    with pytest.raises(RingError, match="passes the tail") as caught:
         ring.fetch(5)
+    assert caught.value.rule == "rings.2.8"
     ring.fetch(4)
     with pytest.raises(RingError, match="retiring 5"):
         ring.retire(5)

@@ -40,10 +40,12 @@ def test_windows_act():
 
 
 def test_unknown_numbers_and_windows_are_refused():
-    with pytest.raises(UsageError, match="semaphore 256"):
+    with pytest.raises(UsageError, match="semaphore 256") as caught:
         Semaphores().read(256)
-    with pytest.raises(Unspecified, match="inc window of semaphore 2"):
+    assert caught.value.rule == "dec.D42"
+    with pytest.raises(Unspecified, match="inc window of semaphore 2") as unknown:
         Semaphores().read_window(SEM_INC + 8)
+    assert unknown.value.rule == "rings.4.2"
     with pytest.raises(MemoryFault, match="read window of semaphore 2 takes no writes"):
         Semaphores().write_window(SEM_READ + 8, 1)
 
