@@ -53,12 +53,12 @@ def _transfer_lines(result: TransferResult, events: list[Event], run: RunResult)
     yield from _word_section(result)
     for outcome in result.outcomes:
         yield from _outcome_section(outcome)
-    yield from _section("log", render_log(events, run.generation, Choices(run.choices)))
+    yield from _section("log", render_log(events, run.generation, Choices(run.choices)), "--log FILE has all")
     batch = result.descriptors
     if batch.channels:
         counts = summary(batch)
         yield f"  descriptors: {counts['m2s']} M2S, {counts['s2m']} S2M, {counts['bytes']} bytes"
-        yield from _capped(list(descriptor_lines(batch)))
+        yield from _capped(list(descriptor_lines(batch)), "dge lower --stage descriptors has all")
     doorbells = [_doorbell(event) for event in events if event.name == "doorbell"]
     yield from _section("doorbells", doorbells)
     bumps = [_bump(event) for event in events if event.stage == "completion"]
@@ -111,16 +111,17 @@ def _bump(event: Event) -> str:
     return ", ".join(f"{key} {value}" for key, value in data.items())
 
 
-def _section(title: str, lines: list[str]) -> Iterator[str]:
+def _section(title: str, lines: list[str], rest: str = "") -> Iterator[str]:
     if lines:
         yield f"  {title}"
-        yield from _capped(lines)
+        yield from _capped(lines, rest)
 
 
-def _capped(lines: list[str]) -> Iterator[str]:
+def _capped(lines: list[str], rest: str) -> Iterator[str]:
+    """The first lines; behind them how many are left out and, if anything prints them, what does."""
     yield from (f"    {line}" for line in lines[:MAX_LINES])
     if len(lines) > MAX_LINES:
-        yield f"    ... {len(lines) - MAX_LINES} more (--json and --log have all)"
+        yield f"    ... {len(lines) - MAX_LINES} more" + (f" ({rest})" if rest else "")
 
 
 def _choice(value: object) -> str:
