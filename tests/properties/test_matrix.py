@@ -77,8 +77,9 @@ INSIDE = np.array([[3, 0, 11, 7, 5]], np.uint32)
 OUTSIDE = np.array([[3, 12, 11, 4000000000, 5]], np.uint32)
 
 
-@pytest.mark.parametrize("op", ["gather", "scatter"])
-@pytest.mark.parametrize("lanes", ["inside", "skip", "error"])
+@pytest.mark.parametrize(
+    ("op", "lanes"), [("gather", "inside"), ("scatter", "skip"), ("gather", "error"), ("scatter", "error")]
+)
 @pytest.mark.parametrize(("generation", "mode", "src_space", "dst_space"), GRID)
 def test_indexed(generation: str, mode: str, src_space: str, dst_space: str, lanes: str, op: str) -> None:
     indices = INSIDE if lanes == "inside" else OUTSIDE

@@ -28,20 +28,23 @@ SEMAPHORE, INCREMENT = 10, 3
 class World:
     """Tensors with a guard on either side of each; `refs` names them, `before` holds their bytes."""
 
-    def __init__(self, generation: str, choices: dict[str, Any] | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, generation: str, choices: dict[str, Any] | None = None, seed: int = 0, partitions: int = 32
+    ) -> None:
         self.generation = generation
         self.device = Device(generation, choices)
         self.refs: dict[str, TensorRef] = {}
         self.before: dict[str, Flat] = {}
         self._random = np.random.default_rng(seed)
         self._guards = 0
+        self._partitions = partitions  # that guards in SBUF cover; a page of memory each
         for space in ("hbm", "sbuf"):
             self.guard(space)
 
     def guard(self, space: str) -> None:
         """A tensor that no transfer touches, behind whatever lies there."""
         self._guards += 1
-        self.tensor(f"guard{self._guards}", space, (128, 16), "uint32")
+        self.tensor(f"guard{self._guards}", space, (self._partitions, 16), "uint32")
 
     def tensor(
         self, name: str, space: str, shape: tuple[int, ...], dtype: str, values: Flat | None = None
