@@ -96,8 +96,12 @@ def load(
     choices: Overrides | None = None,
     inputs: Mapping[str, Any] | None = None,
     form: str = "auto",
+    subgraph: str = "",
 ) -> Workload:
-    """The workload of a program file (TOML, NEFF or words); raises InputError."""
+    """The workload of a program file (TOML, NEFF or words); raises InputError.
+
+    `subgraph` names the one to take of a NEFF that has several.
+    """
     chip = generation_named(generation) if generation is not None else None
     if isinstance(program, Workload):
         merged = {**program.choices, **Choices(choices).overrides()}
@@ -109,7 +113,14 @@ def load(
     except OSError as problem:
         raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=path.name) from None
     return load_program(
-        data, path.name, base_dir=path.parent, form=form, generation=chip, choices=choices, inputs=inputs
+        data,
+        path.name,
+        base_dir=path.parent,
+        form=form,
+        generation=chip,
+        choices=choices,
+        inputs=inputs,
+        subgraph=subgraph,
     )
 
 
@@ -119,13 +130,15 @@ def run(
     generation: str | Generation | None = None,
     choices: Overrides | None = None,
     inputs: Mapping[str, Any] | None = None,
+    subgraph: str = "",
 ) -> Run:
     """Run a program file (TOML, NEFF or words) or a Workload on a fresh device.
 
     `generation` and `choices` win over the program's own; `inputs` are arrays by tensor name. What fails inside a
     transfer is in its status and issues; what cannot be read raises InputError.
     """
-    return Run(*run_workload(load(program, generation=generation, choices=choices, inputs=inputs)))
+    workload = load(program, generation=generation, choices=choices, inputs=inputs, subgraph=subgraph)
+    return Run(*run_workload(workload))
 
 
 def lower(
@@ -134,9 +147,11 @@ def lower(
     *,
     generation: str | Generation | None = None,
     choices: Overrides | None = None,
+    subgraph: str = "",
 ) -> dict[str, Any]:
     """A program at one stage as data: pseudo, word, shape, plan, program or descriptors."""
-    return stage_to_json(run(program, generation=generation, choices=choices).result, stage_named(stage))
+    wanted = stage_named(stage)
+    return stage_to_json(run(program, generation=generation, choices=choices, subgraph=subgraph).result, wanted)
 
 
 @dataclass(frozen=True, slots=True)

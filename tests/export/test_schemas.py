@@ -14,7 +14,7 @@ from dgekit.core.choices import CHOICES
 from dgekit.core.errors import InputError, Issue, UsageError
 from dgekit.export.publish import SCHEMAS, schema_text, stored_schema, write_schemas
 from dgekit.export.run_json import run_to_json
-from dgekit.frontends.neff import read_neff
+from dgekit.frontends.neff.read import read_neff
 from dgekit.frontends.neff_run import workload
 from dgekit.frontends.toml_file import load, loads
 from dgekit.machine.session import run_workload
@@ -205,6 +205,7 @@ def run_object() -> dict[str, Any]:
         "semaphores": {"10": 1},
         "tensors": {"x": {"shape": [128], "dtype": "float32", "sha256": "0" * 64}},
         "log": ["S: DGE: Select backend Pool"],
+        "notifications": [],
         "issues": [],
     }
 

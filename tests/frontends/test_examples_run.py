@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dgekit.core.choices import Choices
-from dgekit.frontends.neff import read_neff
+from dgekit.frontends.neff.read import read_neff
 from dgekit.frontends.neff_run import workload
 from dgekit.frontends.toml_file import load
 from dgekit.machine.results import RunResult

@@ -13,7 +13,7 @@ import pytest
 from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import DgeError, InputError, Unspecified, Unsupported
 from dgekit.core.generations import MARIANA, SUNDA
-from dgekit.frontends.neff import read_neff
+from dgekit.frontends.neff.read import read_neff
 from dgekit.frontends.neff.write import build_neff
 from dgekit.frontends.neff_run import workload
 from dgekit.transfers.transfer import Access, RawWords, SemaphoreStep, Transfer, Update, Wait, Workload

@@ -14,20 +14,24 @@ if TYPE_CHECKING:
     from dgekit.transfers.transfer import Workload
 
 MAX_INPUT = 1 << 30
+STDIN = "<stdin>"
 _HEX = re.compile(r"(0[xX])?[0-9A-Fa-f][0-9A-Fa-f\s:]*")
 
 
 def read_input(source: str) -> tuple[bytes, str]:
     """The bytes of a file or of standard input (`-`), and the name to call it in messages; raises InputError."""
-    if source == "-":
-        return _limited(sys.stdin.buffer.read(MAX_INPUT + 1), "<stdin>"), "<stdin>"
-    path = Path(source)
+    name = STDIN if source == "-" else Path(source).name
     try:
-        with path.open("rb") as file:
-            return _limited(file.read(MAX_INPUT + 1), path.name), path.name
+        if source != "-":
+            with Path(source).open("rb") as file:
+                return _limited(file.read(MAX_INPUT + 1), name), name
+        if sys.stdin is None:
+            raise InputError("standard input is closed", rule="input.file", where=name)
+        return _limited(sys.stdin.buffer.read(MAX_INPUT + 1), name), name
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise InputError(f"cannot read {source}: {reason}", rule="input.file", where=source) from None
+        shown = name if source == "-" else source
+        raise InputError(f"cannot read {shown}: {reason}", rule="input.file", where=name) from None
 
 
 def read_input_or_hex(source: str) -> tuple[bytes, str]:
@@ -46,6 +50,7 @@ def read_program(
     inputs: dict[str, Any] | None = None,
     *,
     data: bytes | None = None,
+    subgraph: str = "",
 ) -> Workload:
     """The workload of a program file or of standard input; `data` are its bytes, where they have been read."""
     from dgekit.frontends.load import load_program
@@ -53,9 +58,18 @@ def read_program(
     if data is None:
         data, name = read_input(source)
     else:
-        name = Path(source).name
+        name = STDIN if source == "-" else Path(source).name
     folder = None if source == "-" else Path(source).parent
-    return load_program(data, name, base_dir=folder, form=form, generation=generation, choices=choices, inputs=inputs)
+    return load_program(
+        data,
+        name,
+        base_dir=folder,
+        form=form,
+        generation=generation,
+        choices=choices,
+        inputs=inputs,
+        subgraph=subgraph,
+    )
 
 
 def write_output(path: str, data: bytes) -> None:
@@ -64,7 +78,11 @@ def write_output(path: str, data: bytes) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    target = Path(path)
+    check_writable(path, path)
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
+        target.write_bytes(data)
+        return
     partial = target.with_name(target.name + ".partial")
     try:
         partial.write_bytes(data)
@@ -72,6 +90,14 @@ def write_output(path: str, data: bytes) -> None:
     except OSError as problem:
         partial.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {problem.strerror}", rule="output.file", where=path) from None
+
+
+def check_writable(path: str, where: str) -> None:
+    """Refuse an output file that cannot be one, before the work is done; raises InputError."""
+    if not Path(path).parent.is_dir():
+        raise InputError(f"cannot write {path}: no such folder", rule="output.file", where=where)
+    if not Path(path).name or Path(path).is_dir():
+        raise InputError(f"cannot write {path!r}: it names a folder", rule="output.file", where=where)
 
 
 def _limited(data: bytes, name: str) -> bytes:

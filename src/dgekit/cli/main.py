@@ -8,6 +8,7 @@ Exit codes: 0 clean, 1 findings or a failed transfer, 2 usage, 3 unreadable inpu
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import click
@@ -65,7 +66,9 @@ class LazyGroup(click.Group):
     cls=LazyGroup,
     invoke_without_command=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="dge COMMAND --help teaches each command. `-` is standard input. --gen and --set work with every command.",
+    epilog="dge COMMAND --help teaches each command. `-` is standard input. --gen and --set work with every command. "
+    "Exit codes: 0 clean, 1 findings or a failed transfer, 2 usage, 3 unreadable input, 4 unsupported or unspecified, "
+    "70 internal fault (DGE_DEBUG=1 shows where).",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="dge", message="%(prog)s %(version)s (numpy kernels)")
 @click.option("--gen", "gen", metavar="NAME", help="Generation, for every command.")
@@ -99,20 +102,26 @@ def run_cli(argv: list[str]) -> int:
         return 3 if isinstance(error, click.FileError) else 2
     except click.Abort:
         return 130
-    except BrokenPipeError:
-        _quiet_stdout()
+    except SystemExit:  # click's answer to a reader that closed the pipe: nobody is left to tell
         return 0
+    except OSError as problem:
+        _drop_output()
+        click.echo(f"dge: cannot write the output: {problem.strerror or problem} [output.file]", err=True)
+        return 3
     except RecursionError:
         click.echo("dge: the input is nested too deeply [dge.input]", err=True)
         return 3
+    except MemoryError:
+        click.echo("dge: the input asks for more memory than there is [dge.memory]", err=True)
+        return 3
     except Exception as fault:
+        if os.environ.get("DGE_DEBUG"):
+            raise
         click.echo(f"dge: internal fault: {type(fault).__name__}: {fault} [dge.internal]", err=True)
         return 70
     return outcome if isinstance(outcome, int) else 0
 
 
-def _quiet_stdout() -> None:
-    """Point stdout at nothing, so that the interpreter does not complain again at exit."""
-    import os
-
+def _drop_output() -> None:
+    """Point stdout at nothing: what is still in its buffer would fail again when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -25,9 +25,16 @@ class Globals:
     sets: tuple[str, ...] = ()
 
 
-def common(command: F) -> F:
-    """Add --gen, --set and --json to a verb."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print machine output on stdout.")(command)
+def common(verb: F) -> F:
+    """Add --gen, --set and --json to a verb; a wrong generation or switch is refused even where it changes nothing."""
+
+    @functools.wraps(verb)
+    def checked(*args: Any, gen: str | None, sets: tuple[str, ...], **others: Any) -> Any:
+        chosen_generation(gen)
+        overrides_from(sets)
+        return verb(*args, gen=gen, sets=sets, **others)
+
+    command = click.option("--json", "as_json", is_flag=True, help="Print machine output on stdout.")(cast(F, checked))
     command = click.option(
         "--set", "sets", multiple=True, metavar="CHOICE=VALUE", help="Set a modelling switch (dge choices lists them)."
     )(command)
@@ -59,6 +66,25 @@ def overrides_from(sets: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def program_options(command: F) -> F:
+    """Add --format and --subgraph to a verb that reads a program."""
+    command = click.option(
+        "--subgraph", default="", metavar="NAME", help="The subgraph of a NEFF that has several (dge neff info)."
+    )(command)
+    return click.option("--format", "form", default="auto", help="auto, toml, neff, jsonl, hex or bin.")(command)
+
+
+def whole_number(option: str, text: str, *, bits: int) -> int:
+    """An unsigned number of an option, in any base; raises UsageError."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1 << bits:
+        raise UsageError(f"{option} {text[:40]!r} is no whole number of at most {bits} bits", rule="cli.number")
+    return value
+
+
 def _before_verb() -> Globals:
     context = click.get_current_context(silent=True)
     while context is not None:
@@ -70,6 +96,8 @@ def _before_verb() -> Globals:
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """One JSON value on stdout."""
+    import json
+
     click.echo(json.dumps(value, indent=indent))
 
 

@@ -13,16 +13,19 @@ from dgekit.cli.options import (
     overrides_from,
     print_issues,
     print_json,
+    program_options,
 )
 from dgekit.core.choices import Choices
 
 
 @click.command("check")
 @click.argument("source", default="-")
-@click.option("--format", "form", default="auto", help="auto, toml, neff, jsonl, hex or bin.")
+@program_options
 @click.option("--all", "show_all", is_flag=True, help="Also list predicates whose body no source gives.")
 @common
-def command(source: str, form: str, show_all: bool, gen: str | None, sets: tuple[str, ...], as_json: bool) -> int:
+def command(
+    source: str, form: str, subgraph: str, show_all: bool, gen: str | None, sets: tuple[str, ...], as_json: bool
+) -> int:
     """Check the words in SOURCE, or a program (TOML, NEFF) by the words it becomes; exit 1 on an error.
 
     A finding names its rule (dge spec RULE explains it), the place, the numbers on both sides and the fix. Nothing
@@ -35,14 +38,14 @@ def command(source: str, form: str, show_all: bool, gen: str | None, sets: tuple
     data, name = read_input_or_hex(source)
     choices = overrides_from(sets)
     kind = detect(data, name) if form == AUTO else form
-    if kind in WORD_KINDS:
+    if kind in WORD_KINDS and not subgraph:
         stream = split_stream(read_words_input(data, form, name))
         issues = check_stream(stream, generation_or_default(gen), Choices(choices))
         counted = f"{len(stream.items)} words"
     else:
         from dgekit.machine.checking import check_workload
 
-        workload = read_program(source, form, chosen_generation(gen), choices, data=data)
+        workload = read_program(source, form, chosen_generation(gen), choices, data=data, subgraph=subgraph)
         issues = check_workload(workload)
         counted = f"{len(workload.items)} transfers"
     shown = [issue for issue in issues if show_all or issue.severity != "unspecified"]

@@ -34,13 +34,14 @@ def command(source: str, form: str, check: bool, gen: str | None, sets: tuple[st
     --json prints one object a word: offset, kind, opcode, fields, hex, issues.
     """
     from dgekit.frontends.detect import read_words_input
-    from dgekit.words.checks import check_stream
     from dgekit.words.stream import split_stream
     from dgekit.words.text import format_word, word_to_json
 
     data, name = read_input_or_hex(source)
     stream = split_stream(read_words_input(data, form, name))
     if check:
+        from dgekit.words.checks import check_stream
+
         issues = check_stream(stream, generation_or_default(gen), Choices(overrides_from(sets)))
     else:
         issues = list(stream.issues)

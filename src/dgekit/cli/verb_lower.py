@@ -5,15 +5,17 @@ from __future__ import annotations
 import click
 
 from dgekit.cli.inputs import read_program
-from dgekit.cli.options import chosen_generation, common, overrides_from, print_issues, print_json
+from dgekit.cli.options import chosen_generation, common, overrides_from, print_issues, print_json, program_options
 
 
 @click.command("lower")
 @click.argument("program")
 @click.option("--stage", default="word", help="pseudo, word, shape, plan, program or descriptors (word).")
-@click.option("--format", "form", default="auto", help="auto, toml, neff, jsonl, hex or bin.")
+@program_options
 @common
-def command(program: str, stage: str, form: str, gen: str | None, sets: tuple[str, ...], as_json: bool) -> int:
+def command(
+    program: str, stage: str, form: str, subgraph: str, gen: str | None, sets: tuple[str, ...], as_json: bool
+) -> int:
     """Lower PROGRAM and print one stage of every transfer.
 
     \b
@@ -30,7 +32,7 @@ def command(program: str, stage: str, form: str, gen: str | None, sets: tuple[st
     from dgekit.machine.session import run_workload
 
     wanted = stage_named(stage)
-    workload = read_program(program, form, chosen_generation(gen), overrides_from(sets))
+    workload = read_program(program, form, chosen_generation(gen), overrides_from(sets), subgraph=subgraph)
     result, _ = run_workload(workload)
     if as_json:
         print_json(stage_to_json(result, wanted))

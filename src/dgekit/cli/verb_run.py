@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from dgekit.cli.inputs import read_program
-from dgekit.cli.options import chosen_generation, common, overrides_from, print_issues, print_json
+from dgekit.cli.inputs import check_writable, read_program
+from dgekit.cli.options import chosen_generation, common, overrides_from, print_issues, print_json, program_options
 from dgekit.core.errors import UsageError
 
 
 @click.command("run")
 @click.argument("program")
-@click.option("--format", "form", default="auto", help="auto, toml, neff, jsonl, hex or bin.")
+@program_options
 @click.option("--in", "inputs", multiple=True, metavar="NAME=FILE.npy", help="Load a tensor before the run.")
 @click.option("--out", "outputs", multiple=True, metavar="NAME=FILE.npy", help="Save a tensor after the run.")
 @click.option("--log", "log_file", metavar="FILE", help="Write the firmware's log lines (- for standard output).")
@@ -22,6 +22,7 @@ from dgekit.core.errors import UsageError
 def command(
     program: str,
     form: str,
+    subgraph: str,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     log_file: str | None,
@@ -45,9 +46,12 @@ def command(
     from dgekit.export.walk import summary_lines, walk_lines
     from dgekit.machine.session import run_workload
 
-    workload = read_program(program, form, chosen_generation(gen), overrides_from(sets), _inputs(inputs))
+    workload = read_program(
+        program, form, chosen_generation(gen), overrides_from(sets), _inputs(inputs), subgraph=subgraph
+    )
     targets = _pairs("--out", outputs)
     _check_targets(targets, [tensor.name for tensor in workload.tensors])
+    _check_stdout(as_json, log_file)
     finished = Run(*run_workload(workload))
     _save(finished, targets)
     if log_file is not None:
@@ -82,14 +86,23 @@ def _inputs(texts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _check_targets(targets: dict[str, str], names: list[str]) -> None:
-    """An unknown name is found before anything runs."""
-    for name in targets:
+    """An unknown name or folder is found before anything runs."""
+    for name, path in targets.items():
+        check_writable(path, f"--out {name}")
         if name not in names:
             raise UsageError(
                 f"--out names tensor {name!r}, which the program does not have",
                 rule="cli.tensor",
                 fix="one of " + ", ".join(sorted(names)),
             )
+
+
+def _check_stdout(as_json: bool, log_file: str | None) -> None:
+    """Standard output carries one thing."""
+    if as_json and log_file == "-":
+        raise UsageError(
+            "--json and --log - both want standard output", rule="cli.stdout", fix="the log is part of the JSON"
+        )
 
 
 def _save(finished: Any, targets: dict[str, str]) -> None:

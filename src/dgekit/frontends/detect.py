@@ -5,14 +5,12 @@ Kinds: `toml` (a transfer file), `neff`, `jsonl` (word objects, one a line), `he
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Literal, get_args
 
 from dgekit.core.errors import DgeError, InputError, UsageError
-from dgekit.frontends.neff.archive import GZIP_MAGIC
-from dgekit.frontends.neff.header import HEADER_SIZE, HEADER_SIZE_OFFSET
+from dgekit.frontends.neff.header import GZIP_MAGIC, HEADER_SIZE, HEADER_SIZE_OFFSET
 
 InputKind = Literal["toml", "neff", "jsonl", "hex", "bin"]
 KINDS: tuple[InputKind, ...] = get_args(InputKind)
@@ -118,6 +116,8 @@ def _from_hex(lines: Iterator[tuple[int, str]], name: str) -> bytes:
 
 
 def _from_json(lines: Iterator[tuple[int, str]], name: str) -> bytes:
+    import json
+
     from dgekit.words.text import word_from_json
 
     found = bytearray()

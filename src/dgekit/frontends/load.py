@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import InputError
+from dgekit.core.errors import InputError, UsageError
 from dgekit.core.generations import DEFAULT, Generation
 from dgekit.frontends import toml_file
 from dgekit.frontends.detect import AUTO, WORD_KINDS, check_kind, detect, read_words_input
@@ -27,15 +27,21 @@ def load_program(
     generation: Generation | None = None,
     choices: Mapping[str, object] | None = None,
     inputs: Mapping[str, Any] | None = None,
+    subgraph: str = "",
 ) -> Workload:
     """The workload of a program's bytes; `generation`, `choices` and `inputs` win over what the program says.
 
-    `form` is auto, toml, neff, jsonl, hex or bin; `inputs` are arrays by tensor (or variable) name. Raises InputError.
+    `form` is auto, toml, neff, jsonl, hex or bin; `inputs` are arrays by tensor (or variable) name; `subgraph` names
+    one of a NEFF. Raises InputError for what cannot be read, UsageError for inputs or a subgraph where there are none.
     """
     kind = detect(data, name) if form in ("", AUTO) else check_kind(form)
     if kind == "neff":
         neff = read_neff(data, name=name)
-        return neff_workload(neff, inputs, Choices(choices), generation=generation)
+        return neff_workload(neff, inputs, Choices(choices), generation=generation, subgraph=subgraph)
+    if subgraph:
+        raise UsageError(
+            f"{name} is a {kind} input and has no subgraphs", rule="input.subgraph", fix="leave --subgraph out"
+        )
     if kind in WORD_KINDS:
         return _words(read_words_input(data, kind, name), name, generation, choices or {})
     return _toml(data, name, base_dir, generation, choices or {}, inputs or {})

@@ -75,7 +75,7 @@ def _pick(neff: Neff, name: str) -> Subgraph:
             f"the subgraphs {names} run on several cores at once; one core is run",
             rule="neff.subgraph",
             where=neff.source,
-            fix="name one subgraph",
+            fix=f"name one: --subgraph {found[0].name}",
         )
     return found[0]
 

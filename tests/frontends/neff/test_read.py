@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import DgeError, InputError
-from dgekit.frontends.neff import Neff, read_neff
 from dgekit.frontends.neff.archive import Limits
 from dgekit.frontends.neff.json_member import MAX_JSON
+from dgekit.frontends.neff.read import Neff, read_neff
 from dgekit.frontends.neff.write import build_neff
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "gradient.neff"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from dgekit.core.errors import InputError
 from dgekit.core.generations import GIB, MIB
+from dgekit.frontends.neff.header import GZIP_MAGIC
 from dgekit.frontends.neff.tar import MAX_MEMBERS, Extent, index_tar
 
-GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
 _CHUNK = 1 << 20
 _FEED = 1 << 16

@@ -5,7 +5,6 @@ The offsets follow from C alignment and sum to 1024 exactly.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +13,9 @@ from dgekit.core.errors import EncodeError, InputError, Issue
 
 HEADER_SIZE = 1024
 HEADER_SIZE_OFFSET = 8
+GZIP_MAGIC = b"\x1f\x8b"  # what follows the header, unless it is a plain tar archive
 SUPPORTED_FEATURES = 0x80000000000000FF
+NEWER_REFUSED_FEATURES = 0x7FFFFFFFF8000000  # bits 27 to 62 (neff.md 1)
 MD5_VERSION = 2
 _MD5_TAIL = b"0" * 16
 
@@ -133,6 +134,8 @@ def _as_bytes(value: str | bytes) -> bytes:
 
 def package_hash(payload: bytes) -> bytes:
     """The hash field of package version 2: the MD5 of the stored payload, then sixteen ASCII zeros (neff.md 1)."""
+    import hashlib
+
     return hashlib.md5(payload, usedforsecurity=False).digest() + _MD5_TAIL
 
 
