@@ -300,6 +300,28 @@ _ALL = (
         "the device returns what the memory holds",
         "rings 2.10",
     ),
+    # compute words
+    Choice(
+        "unified_minmax",
+        (False, True),
+        "what bits [22:20] and [15:12] of a MIN or MAX word hold",
+        "off: constant dtype and output dtype, as the builders are written; on: compute type and constant dtype",
+        "cce.CHOICE-06, dec.D37, dec.D67",
+    ),
+    Choice(
+        "strict_meta",
+        (False, True),
+        "whether only BDs without a source address carry the metadata bit",
+        "off: every tx BD of a compute packet carries it",
+        "cce.CHOICE-09",
+    ),
+    Choice(
+        "strict_reducible",
+        (False, True),
+        "which element types a collective may reduce",
+        "on: the runtime's table, which lacks fp32 and the integers",
+        "cce.CHOICE-45",
+    ),
     # numerics
     Choice(
         "ocp_sat",

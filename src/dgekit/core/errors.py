@@ -129,6 +129,12 @@ class LoweringError(DgeError):
     default_rule = "lower.refused"
 
 
+class ComputeError(DgeError):
+    """A compute packet that the runtime, or a limit of the engine, refuses; `values` hold the runtime's text and site."""
+
+    default_rule = "cce.refused"
+
+
 class RingError(DgeError):
     """A ring, doorbell or packet rule is broken."""
 

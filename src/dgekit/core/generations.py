@@ -40,7 +40,9 @@ class Generation:
     """The facts of one generation.
 
     `active_bytes` are the usable bytes of one SBUF partition, `partition_stride` the distance between two;
-    `tx_cap` and `rx_cap` are BDs per packet on the M2S and S2M leg; `cce_elements` caps one compute packet.
+    `tx_cap` and `rx_cap` are BDs per packet on the M2S and S2M leg; `cce_elements` caps one compute packet,
+    as do `cce_max_bytes` (of its accumulator) and `cce_tx_cap` (its tx BDs). `has_combo`: replication and the combined
+    packets exist; `has_cce_registers`: seed and FP8 registers of the compute path (cce 5.1, 5.4, 8).
     """
 
     name: str
@@ -55,6 +57,12 @@ class Generation:
     tx_cap: int = 64
     rx_cap: int = 60
     cce_elements: int = 2048
+    cce_max_bytes: int = 8192
+    cce_tx_cap: int = 65
+    has_cce: bool = True
+    has_combo: bool = True
+    has_notification_mask: bool = False
+    has_cce_registers: bool = False
     max_packet_bytes: int = 64 * KIB
     check_ring_id: bool = False
     strong_order_write: bool = True
@@ -146,6 +154,7 @@ _V5_DTYPES = frozenset(Dtype)
 SUNDA = Generation(
     "SUNDA", 2, ("trn1", "inf2", "nc-v2", "v2"), _V2_MAP,
     active_bytes=192 * KIB, tx_cap=64, rx_cap=128, cce_elements=1024, check_ring_id=True, strong_order_write=False,
+    cce_max_bytes=4096, cce_tx_cap=128, has_combo=False,  # 4096 bytes: cce CHOICE-42
     has_push_model=False, has_selector=False, has_feature_flags=False, dge_kinds=2, dtypes=_V3_DTYPES,
     opcodes_absent=frozenset({0xB9, 0xBA, 0xBD, 0xBF, 0xD7, 0xF1}),
 )  # fmt: skip
@@ -155,12 +164,12 @@ CAYMAN = Generation(
     has_regwrite=True, opcodes_absent=_V3_ABSENT, availability_base=0x5DA0, dtypes=_V3_DTYPES,
 )  # fmt: skip
 MARIANA = Generation(
-    "MARIANA", 4, ("trn3", "nc-v4", "v4"), _V4_MAP,
+    "MARIANA", 4, ("trn3", "nc-v4", "v4"), _V4_MAP, has_notification_mask=True, has_cce_registers=True,
     active_bytes=256 * KIB, has_regwrite=True, opcodes_absent=_V3_ABSENT, availability_base=0x5FE0,
     dtypes=_V4_DTYPES,
 )  # fmt: skip
 MARIANA_PLUS = Generation(
-    "MARIANA_PLUS", 4, ("trn3+", "nc-v4+", "v4+"), _V4_MAP,
+    "MARIANA_PLUS", 4, ("trn3+", "nc-v4+", "v4+"), _V4_MAP, has_notification_mask=True, has_cce_registers=True,
     active_bytes=256 * KIB, has_fast_path=True, opcodes_absent=_V3_ABSENT, availability_base=0x5FE0,
     dtypes=_V4_DTYPES,
 )  # fmt: skip
@@ -168,7 +177,7 @@ MAVERICK = Generation(
     "MAVERICK", 5, ("trn4", "nc-v5", "v5"), _V4_MAP,
     partition_stride=1024 * KIB, active_bytes=512 * KIB, engines=8, max_packet_bytes=256 * KIB,
     has_push_model=False, has_inline_descriptors=True, has_event_modes=False, m2s_size=0x40000,
-    has_psum=False,
+    has_psum=False, has_cce=False,
     has_offset_waits=True, dtypes=_V5_DTYPES,
 )  # fmt: skip
 

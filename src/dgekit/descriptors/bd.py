@@ -205,6 +205,8 @@ RING_ID_SHIFT = M2SControl.layout.field("ring_id").start
 RING_ID = mask(M2SControl, "ring_id")
 LENGTH = mask(M2SControl, "length")
 WRITE_BARRIER = mask(CopyMeta, "write_barrier")
+EXT_BIT, MORE_BIT = 29, 30  # a builder's mode argument; "more descriptors follow" in a combined packet (cce 3.3)
+MORE = 1 << MORE_BIT
 CCE_WRITE_BARRIER = mask(ComputeMeta, "wrbar")
 CCE_LAST = mask(ComputeMeta, "flag7")
 

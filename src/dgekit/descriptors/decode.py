@@ -11,6 +11,7 @@ from dgekit.core.errors import DecodeError
 from dgekit.descriptors.bd import (
     BD_BYTES,
     MAX_BD_BYTES,
+    MORE,
     S2M,
     CceOptype,
     CmeOptype,
@@ -28,8 +29,9 @@ from dgekit.descriptors.bd import (
 Leg = Literal["m2s", "s2m"]
 M2S = M2SCopy | M2SCompute | M2SParameter
 
-_MORE = 1 << 30  # "more descriptors follow" inside a combo packet (cce 3.3)
-_PARAMETERS = ("minmax_parameter", "minmax_constant", "seed", "fma_parameter", "replication", "gce_parameter")
+_PARAMETERS = (
+    "minmax_parameter", "minmax_constant", "seed", "seed_disabled", "fma_parameter", "replication", "gce_parameter",
+)  # fmt: skip
 _DATA_KINDS: dict[int, str] = {CceOptype.ADD: "add", CceOptype.EXT: "ext", CceOptype.GCE: "gce"}
 _SEED_WORD1 = 0x6000000
 _FLAGS = ("first", "last", "concat", "dmb", "int_en", "md", "dummy", "no_snoop", "strong_order_wr")
@@ -60,7 +62,7 @@ def m2s_kind(data: bytes) -> str:
     word1, word2 = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8))
     if not control.md:
         return _plain_kind(control, word1)
-    return _compute_kind(word1 & ~_MORE, word2)
+    return _compute_kind(word1 & ~MORE, word2)
 
 
 def _plain_kind(control: M2SControl, word1: int) -> str:
@@ -80,8 +82,8 @@ def _compute_kind(word1: int, word2: int) -> str:
     meta = ComputeMeta.decode(word1.to_bytes(4, "little"))
     if meta.op == SdmaOp.DRE and int(meta.optype) == DreOptype.REPLICATION:
         return "replication"
-    if word1 == 0:
-        return "minmax_parameter"
+    if word1 == 0:  # a seed that is not enabled differs only in word2 (decision D66)
+        return "minmax_parameter" if word2 else "seed_disabled"
     if meta.op != SdmaOp.CCE:
         return "raw"
     if meta.write_barrier:

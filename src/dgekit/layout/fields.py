@@ -164,6 +164,20 @@ class Field(Generic[T]):
         return f"<{self.struct_name}.{self.name}: byte {self.offset} bit {self.bit}, {self.bits} bits>"
 
 
+def like(
+    other: Field[Any],
+    doc: str,
+    tag: str = "",
+    *,
+    kind: Kind | None = None,
+    role: Role = "",
+    default: Any = None,
+) -> Field[Any]:
+    """The bits of a field of another view of the same word, under another name; `kind` reads them differently."""
+    chosen = other.kind if kind is None else kind
+    return Field(chosen, other.offset, doc, tag, bit=other.bit, count=other.count, role=role, default=default)
+
+
 def uint(bits: int, offset: int, doc: str, tag: str = "", *, bit: int = 0, **more: Any) -> Field[int]:
     """An unsigned bit field of any width up to 64; `spelled` gives it another type name, `base=16` prints it in hex."""
     kind = IntKind(bits, type_name=more.pop("spelled", ""), hexadecimal=more.pop("base", 10) == 16)
@@ -206,8 +220,9 @@ def u16s(count: int, offset: int, doc: str, tag: str = "", **more: Any) -> Field
 
 
 def u32s(count: int, offset: int, doc: str, tag: str = "", **more: Any) -> Field[tuple[int, ...]]:
-    """An array of unsigned 32-bit integers."""
-    return Field(IntKind(32), offset, doc, tag, count=count, **more)
+    """An array of unsigned 32-bit integers; `base=16` prints them in hex."""
+    kind = IntKind(32, hexadecimal=more.pop("base", 10) == 16)
+    return Field(kind, offset, doc, tag, count=count, **more)
 
 
 def i16s(count: int, offset: int, doc: str, tag: str = "", **more: Any) -> Field[tuple[int, ...]]:
