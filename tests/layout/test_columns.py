@@ -75,21 +75,26 @@ def test_blocks_and_chosen_rows_give_the_same_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("columns", "message", "rule"),
     [
-        ({"bits.low": [0, 8, 0]}, "bits.low: 8 in row 1 is outside 0..7"),
-        ({"number": [0, 0, -(1 << 31) - 1]}, "number: -2147483649 in row 2 is outside"),
-        ({"steps": [[0, 0], [0, 32768], [0, 0]]}, "steps: 32768 in row 1 is outside"),
-        ({"steps": [1, 2, 3]}, "steps: shape"),
-        ({"bits.low": [1, 2]}, "bits.low: shape"),
-        ({"bits.low": [1.0, 2.0, 3.0]}, "a column of float64 holds no integers"),
-        ({"bits.lwo": [1, 2, 3]}, "no column 'bits.lwo'"),
-        ({"address": 0x80000000, "address.marker": [0x80, 0x90, 0x80]}, "address.marker: 0x90 in row 1 disagrees"),
+        ({"bits.low": [0, 8, 0]}, "bits.low: 8 in row 1 is outside 0..7", "layout.range"),
+        ({"number": [0, 0, -(1 << 31) - 1]}, "number: -2147483649 in row 2 is outside", "layout.range"),
+        ({"steps": [[0, 0], [0, 32768], [0, 0]]}, "steps: 32768 in row 1 is outside", "layout.range"),
+        ({"steps": [1, 2, 3]}, "steps: shape", "layout.shape"),
+        ({"bits.low": [1, 2]}, "bits.low: shape", "layout.shape"),
+        ({"bits.low": [1.0, 2.0, 3.0]}, "a column of float64 holds no integers", "layout.type"),
+        ({"bits.lwo": [1, 2, 3]}, "no column 'bits.lwo'", "layout.field"),
+        (
+            {"address": 0x80000000, "address.marker": [0x80, 0x90, 0x80]},
+            "address.marker: 0x90 in row 1 disagrees",
+            "layout.arm",
+        ),
     ],
 )
-def test_a_column_that_does_not_fit_is_refused(columns, message) -> None:
-    with pytest.raises(EncodeError, match=message):
+def test_a_column_that_does_not_fit_is_refused(columns, message, rule) -> None:
+    with pytest.raises(EncodeError, match=message) as fault:
         write_columns(plan_of(Row), np.zeros((3, 18), np.uint8), columns)
+    assert fault.value.rule == rule
 
 
 def test_structures_without_a_column_form_are_refused() -> None:

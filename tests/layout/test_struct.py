@@ -188,8 +188,22 @@ def test_a_union_arm_left_out_follows_its_selector() -> None:
     ],
 )
 def test_a_value_that_does_not_fit_names_field_width_and_value(make, message) -> None:
-    with pytest.raises(EncodeError, match=message):
+    with pytest.raises(EncodeError, match=message) as fault:
         make()
+    assert fault.value.rule == rule_of(message)
+
+
+RULES = {  # by the words of the message; what is left is a range
+    "layout.type": ("is no ", "outside latin-1", "is not 4 bytes", "is an object"),
+    "layout.arm": ("belongs to", "the selector is", "has no arm"),
+    "layout.field": ("has no field", "there are elements", "steps\\[x"),
+    "layout.enum": ("has no value",),
+}
+
+
+def rule_of(message: str) -> str:
+    found = [rule for rule, words in RULES.items() if any(word in message for word in words)]
+    return found[0] if found else "layout.range"
 
 
 class Sized(enum.IntEnum):
@@ -218,8 +232,9 @@ class Sized(enum.IntEnum):
     ],
 )
 def test_wrong_json_names_the_path(obj, message) -> None:
-    with pytest.raises(EncodeError, match=message):
+    with pytest.raises(EncodeError, match=message) as fault:
         Record.from_json(obj)
+    assert fault.value.rule == rule_of(message)
 
 
 def test_the_nearest_field_and_value_are_offered() -> None:
@@ -255,8 +270,9 @@ def test_paths_reach_nested_values() -> None:
     assert record.at("many.1.colour") is Colour.BLUE
     assert record.at("steps.0") == -2
     for wrong in ("many.2", "steps.x", "size.x", "flags.none", "nothing"):
-        with pytest.raises(EncodeError, match="has no field"):
+        with pytest.raises(EncodeError, match="has no field") as fault:
             record.at(wrong)
+        assert fault.value.rule == "layout.field"
     starts = {path: start for path, _, _, start in record.placed_leaves()}
     assert starts["flags.colour"] == 3
     assert starts["many.1.rest"] == 8 * 25 + 5

@@ -54,10 +54,9 @@ def check_layout(layout: Layout) -> None:
     position = 0
     for field in layout.fields:
         if field.start != position:
-            what = "overlap" if field.start < position else "gap"
             raise InternalError(
                 f"{layout.name}.{field.name} starts at bit {field.start}, the fields before it end at {position}",
-                rule=f"layout.{what}",
+                rule="layout.overlap" if field.start < position else "layout.gap",
             )
         if not layout.is_int and (field.bit or field.kind.bits % 8):
             raise InternalError(f"{layout.name}.{field.name}: a bit field needs a small structure", rule="layout.place")
