@@ -5,7 +5,7 @@ Types that numpy lacks travel as uint8 or uint16 storage (decision D54).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dgekit.core.errors import InputError
 from dgekit.transfers.transfer import Tensor
 
 U8 = npt.NDArray[np.uint8]
+BLOCK = 1 << 20  # elements generated at a time; random bytes come in fours, so a block keeps their sequence
 
 
 def value_dtype(info: DtypeInfo) -> np.dtype[Any]:
@@ -107,30 +108,38 @@ def _given(value: Any, tensor: Tensor) -> U8:
 
 
 def _generated(tensor: Tensor) -> U8:
-    dtype = value_dtype(tensor.dtype)
+    """Generated contents, made a block at a time: the values are wider than most element types."""
+    data = np.zeros(tensor.nbytes, np.uint8)
     if tensor.init == "zeros":
-        return np.zeros(tensor.nbytes, np.uint8)
+        return data
+    values_of = _source(tensor)
+    elements = data.view(value_dtype(tensor.dtype))
+    for first in range(0, tensor.elements, BLOCK):
+        count = min(BLOCK, tensor.elements - first)
+        elements[first : first + count] = values_of(first, count)
+    return data
+
+
+def _source(tensor: Tensor) -> Callable[[int, int], npt.NDArray[Any]]:
+    """What gives the values of elements first .. first + count, asked for in order."""
+    dtype = value_dtype(tensor.dtype)
     if tensor.init == "ones":
-        values: npt.NDArray[Any] = np.ones(tensor.elements, np.float32)
-    elif tensor.init == "arange":
-        values = np.arange(tensor.elements, dtype=np.int64)
-    elif tensor.init == "random":
-        return _random(tensor, dtype)
-    else:
-        raise InputError(
-            f"tensor {tensor.name} has no initial contents named {tensor.init!r}",
-            rule="tensor.init",
-            where=tensor.where or tensor.name,
-            fix="arange, zeros, ones, random, or a path ending in .npy",
-        )
-    if dtype.kind in "iu":  # integers wrap at their width
-        values = values.astype(np.int64)
-        return values.astype(dtype).view(np.uint8)
-    return values.astype(np.float32).astype(dtype).view(np.uint8)
+        return lambda first, count: np.ones(count, dtype)
+    if tensor.init == "arange":  # integers wrap at their width
+        exact = np.int64 if dtype.kind in "iu" else np.float32
+        return lambda first, count: np.arange(first, first + count, dtype=np.int64).astype(exact).astype(dtype)
+    if tensor.init == "random":
+        return _random(tensor.seed, dtype)
+    raise InputError(
+        f"tensor {tensor.name} has no initial contents named {tensor.init!r}",
+        rule="tensor.init",
+        where=tensor.where or tensor.name,
+        fix="arange, zeros, ones, random, or a path ending in .npy",
+    )
 
 
-def _random(tensor: Tensor, dtype: np.dtype[Any]) -> U8:
-    rng = np.random.default_rng(tensor.seed)
+def _random(seed: int, dtype: np.dtype[Any]) -> Callable[[int, int], npt.NDArray[Any]]:
+    rng = np.random.default_rng(seed)
     if dtype.kind in "iu":
-        return rng.integers(0, 256, tensor.nbytes, np.uint8)
-    return rng.standard_normal(tensor.elements, np.float32).astype(dtype).view(np.uint8)
+        return lambda first, count: rng.integers(0, 256, count * dtype.itemsize, np.uint8).view(dtype)
+    return lambda first, count: rng.standard_normal(count, np.float32).astype(dtype)
