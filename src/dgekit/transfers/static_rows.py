@@ -24,7 +24,7 @@ def indirect_work(request: Request, indices: Sequence[int]) -> Moved:
     """The work of a gather or scatter, and the lanes whose index is past the table (they are left out)."""
     plan = row_plan(request, len(indices))
     chosen, kept, outside = _in_bounds(indices, plan.rows)
-    table_at, data_at = (element_starts(walk) for walk in (plan.table, plan.data.moved(0)))
+    table_at, data_at = element_starts(plan.table), element_starts(plan.data) - plan.data.start
     lanes = element_starts(plan.lanes)[kept]
     work = []
     for dma, (lo, hi) in enumerate(_lane_split(request, plan.direct, plan.lanes, len(kept))):
