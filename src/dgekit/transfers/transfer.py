@@ -15,6 +15,7 @@ from dgekit.core.dtypes import DtypeInfo
 from dgekit.core.errors import Issue
 from dgekit.core.generations import Generation
 from dgekit.core.state import Mailbox, ShapeRegister
+from dgekit.transfers.call import Call
 
 Space = Literal["hbm", "sbuf"]
 Op = Literal["copy", "transpose", "gather", "scatter", "gather_transpose", "reduce"]
@@ -132,7 +133,10 @@ class SemaphoreStep:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One request. `src` and `dst` for all ops; `indices` for gather, scatter, gather_transpose; `srcs` for reduce."""
+    """One request. `src` and `dst` for all ops; `indices` for gather, scatter, gather_transpose; `srcs` for reduce.
+
+    `call` is the author's call, where the front end knows it.
+    """
 
     name: str
     op: Op
@@ -159,6 +163,7 @@ class Transfer:
     scales: tuple[float, ...] = ()
     constant: float | None = None
     accum: str = ""
+    call: Call | None = None
     where: str = ""
 
 
