@@ -7,21 +7,15 @@ overflow gives the infinity (NaN for the FN form), or the largest finite value w
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import numpy.typing as npt
 
 from dgekit.core.errors import DecodeError
-from dgekit.numerics.exact import decode_float
-from dgekit.numerics.formats import BF16, FP32, FloatFormat, dtype_text, float_format, integer_range, unsupported
+from dgekit.numerics.codes import decode, encode
+from dgekit.numerics.formats import dtype_text, float_format, integer_range, unsupported
 
 U8 = npt.NDArray[np.uint8]
-U32 = npt.NDArray[np.uint32]
 F32 = npt.NDArray[np.float32]
-
-_F32_INF = 0x7F800000
-_ABS = np.uint32(0x7FFFFFFF)
 
 
 def cast_bytes(
@@ -67,7 +61,7 @@ def to_float32(data: U8, dtype: int, *, fn: bool = False) -> F32:
         )
     shape = float_format(dtype, fn=fn)
     if shape is not None:
-        return _decode(raw, shape)
+        return decode(raw, shape)
     bounds = integer_range(dtype)
     signed = bounds is not None and bounds[0] < 0
     values: F32 = raw.view(f"<{'i' if signed else 'u'}{size}").astype(np.float32)
@@ -79,8 +73,7 @@ def from_float32(values: F32, dtype: int, *, fn: bool = False, saturate: bool = 
     size = element_size(dtype)
     shape = float_format(dtype, fn=fn)
     if shape is not None:
-        codes = _encode(np.ascontiguousarray(values, dtype=np.float32), shape, saturate=saturate)
-        return codes.astype(f"<u{size}").view(np.uint8)
+        return encode(np.ascontiguousarray(values, dtype=np.float32).reshape(-1), shape, saturate=saturate)
     bounds = integer_range(dtype)
     if bounds is None:
         raise unsupported(dtype, "a cast")
@@ -89,54 +82,3 @@ def from_float32(values: F32, dtype: int, *, fn: bool = False, saturate: bool = 
         whole = np.rint(values).astype(np.float64)  # 32-bit limits are exact here
     whole = np.clip(np.where(np.isnan(whole), 0.0, whole), low, high)
     return whole.astype(np.int64).astype(f"<u{size}").view(np.uint8)
-
-
-def _decode(raw: U8, shape: FloatFormat) -> F32:
-    if shape is FP32:
-        return raw.view("<f4")
-    if shape.bits == 8:
-        return _table(shape)[raw]
-    if shape is BF16:
-        return (raw.view("<u2").astype(np.uint32) << np.uint32(16)).view(np.float32)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        return raw.view("<f2").astype(np.float32)
-
-
-@cache
-def _table(shape: FloatFormat) -> F32:
-    """The fp32 value of every FP8 code: exact, since every such format lies inside fp32."""
-    values = np.array([decode_float(code, shape) for code in range(1 << shape.bits)], dtype=np.float32)
-    values.setflags(write=False)
-    return values
-
-
-def _encode(values: F32, shape: FloatFormat, *, saturate: bool) -> U32:
-    bits = values.view(np.uint32)
-    magnitude = bits & _ABS
-    code = magnitude if shape is FP32 else _round(magnitude, shape)
-    if shape.saturates and saturate:
-        overflow = shape.max_code
-    else:
-        overflow = shape.nan_code if shape.inf_code is None else shape.inf_code
-    code = np.where(code > shape.max_code, np.uint32(overflow), code)
-    signed = code | ((bits >> np.uint32(31)) << np.uint32(shape.bits - 1))
-    is_nan = magnitude > _F32_INF
-    if overflow == shape.nan_code:
-        is_nan = is_nan | (code == shape.nan_code)  # D63: 7F of either sign
-    return np.where(is_nan, np.uint32(shape.nan_code), signed)
-
-
-def _round(magnitude: U32, shape: FloatFormat) -> U32:
-    """Positive codes of fp32 magnitudes, as if the exponent had no upper limit (larger than max_code: overflow)."""
-    drop = FP32.man_bits - shape.man_bits
-    odd = (magnitude >> np.uint32(drop)) & np.uint32(1)
-    rebias = (FP32.bias - shape.bias) << shape.man_bits
-    code = (magnitude + np.uint32((1 << (drop - 1)) - 1) + odd) >> np.uint32(drop)
-    if rebias == 0:
-        return code
-    # Below the least normal, adding 2^k with k chosen so that one ulp is the least subnormal rounds the same way.
-    scale = np.array([1 - shape.bias - shape.man_bits + FP32.man_bits + FP32.bias << FP32.man_bits], dtype=np.uint32)
-    least_normal = np.uint32((FP32.bias - shape.bias + 1) << FP32.man_bits)
-    small = np.minimum(magnitude, least_normal).view(np.float32)
-    below = (small + scale.view(np.float32)).view(np.uint32) - scale
-    return np.where(magnitude < least_normal, below, code - np.uint32(rebias))

@@ -54,13 +54,11 @@ _FLOATS = {
     Dtype.FP8_EXP4: E4M3,
     Dtype.FP8_EXP5: E5M2,
 }
+_SIGNED = {Dtype.INT8: 8, Dtype.INT16: 16, Dtype.INT32: 32, Dtype.INT64: 64}
+_UNSIGNED = {Dtype.UINT8: 8, Dtype.UINT16: 16, Dtype.UINT32: 32, Dtype.UINT64: 64}
 _INTEGERS = {
-    Dtype.INT8: (-(1 << 7), (1 << 7) - 1),
-    Dtype.UINT8: (0, (1 << 8) - 1),
-    Dtype.INT16: (-(1 << 15), (1 << 15) - 1),
-    Dtype.UINT16: (0, (1 << 16) - 1),
-    Dtype.INT32: (-(1 << 31), (1 << 31) - 1),
-    Dtype.UINT32: (0, (1 << 32) - 1),
+    **{dtype: (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for dtype, bits in _SIGNED.items()},
+    **{dtype: (0, (1 << bits) - 1) for dtype, bits in _UNSIGNED.items()},
 }
 
 
@@ -71,9 +69,15 @@ def float_format(dtype: int, *, fn: bool = False) -> FloatFormat | None:
     return _FLOATS.get(Dtype(dtype)) if dtype in _FLOATS else None
 
 
-def integer_range(dtype: int) -> tuple[int, int] | None:
-    """Lowest and highest value of an ISA integer type of up to 32 bits, or None for another type."""
+def integer_limits(dtype: int) -> tuple[int, int] | None:
+    """Lowest and highest value of an ISA integer type, or None for another type."""
     return _INTEGERS.get(Dtype(dtype)) if dtype in _INTEGERS else None
+
+
+def integer_range(dtype: int) -> tuple[int, int] | None:
+    """As `integer_limits`, for the types a cast takes: those of up to 32 bits (D30, D62)."""
+    limits = integer_limits(dtype)
+    return None if limits is None or limits[1] >> 32 else limits
 
 
 def dtype_text(dtype: int) -> str:
