@@ -33,8 +33,8 @@ def decode(raw: U8, shape: FloatFormat) -> F32:
     if shape.bits == 8:
         return _values(shape)[raw]
     if shape is BF16:
-        values = np.left_shift(raw.view("<u2"), _SIXTEEN, dtype=np.uint32).view(np.float32)
-        return values
+        widened: U32 = np.left_shift(raw.view("<u2"), _SIXTEEN, dtype=np.uint32)
+        return widened.view(np.float32)
     with np.errstate(invalid="ignore"):  # signalling NaNs
         return raw.view("<f2").astype(np.float32)
 

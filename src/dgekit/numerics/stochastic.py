@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from dgekit.core.errors import UsageError
 from dgekit.numerics.codes import F32, U8, U32, finish
