@@ -137,9 +137,11 @@ def dge_completion(
     notific_type: NotificType = NotificType.POOL_EXPLICIT,
     group: int = 0,
     phase: int = 1,
+    infer: bool = False,
 ) -> DgeCompletion:
     """The completion record of a transfer that used `engines` (0..15 within the group), `packets` on each.
 
+    `infer` says that the program counter is that of the last start record.
     Raises EncodeError for more than 4096 packets, an engine outside the group, or a counter over 20 bits.
 
     >>> dge_completion(0x123, range(16), 8, 0x1122334455).encode().hex(" ")
@@ -155,7 +157,9 @@ def dge_completion(
             raise EncodeError(f"dma_map: engine {engine} is outside its group of 16", values={"value": engine})
         dma_map |= 1 << engine
     head = ProgramPoint(program_counter=program_counter, notific_type=notific_type, phase=phase)
-    dma = EngineUse(dma_map=dma_map, num_packets=packets % MAX_PACKETS, dma_group_id=group)
+    dma = EngineUse(
+        dma_map=dma_map, num_packets=packets % MAX_PACKETS, infer_program_counter=int(infer), dma_group_id=group
+    )
     return DgeCompletion(head=head, dma=dma, timestamp=timestamp)
 
 

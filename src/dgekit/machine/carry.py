@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch
 from dgekit.descriptors.expand import expand
 from dgekit.descriptors.host import ring_slots, stamped
 from dgekit.descriptors.semaphore import with_semaphore
+from dgekit.firmware import notify
 from dgekit.firmware.context import availability_of, channels, init_context, queue_of
 from dgekit.firmware.decode import KIND_OF
 from dgekit.firmware.outcome import Outcome
@@ -138,9 +140,8 @@ class Carrier:
         semaphore, increment = self._completion(entry, outcome, ready)
         per_engine = increment > 0 and session.choices.text("sem_mode") == "per_engine"
         work = self._in_forms(entry, outcome.work)
-        batch = expand(work, session.generation, outcome.packet_bytes, barrier_last=False)
-        if per_engine:
-            batch = self._with_increment(batch, semaphore, increment, entry.core)
+        data = expand(work, session.generation, outcome.packet_bytes, barrier_last=False)
+        batch = self._with_increment(data, semaphore, increment, entry.core) if per_engine else data
         self._execute(entry, batch)
         if entry.result.status != "done":
             return
@@ -148,6 +149,16 @@ class Carrier:
             session.machine.apply_increment(semaphore, increment, session.events)
         for update in outcome.updates:
             self._update(update)
+        self._notice(entry, data)
+
+    def _notice(self, entry: Prepared, data: DescriptorBatch) -> None:
+        """Tell the host that the word's data has moved, if the program asked for it (pipeline 6.5)."""
+        session = self._session
+        packets: Counter[int] = Counter()
+        for channel in data.channels:
+            packets[channel.dma] += len(channel.packets)
+        state = session.state_for(entry.core, entry.registers)
+        session.notify(notify.completed(packets, entry.item.engine, entry.core, state, session.generation))
 
     def _completion(self, entry: Prepared, outcome: Outcome, ready: ReadyWord) -> tuple[int, int]:
         """The semaphore and increment of a word; of a transfer's words only the last one counts (D4)."""

@@ -72,7 +72,7 @@ class TensorResult:
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """A whole run; `choices` lists the switches it depended on, `issues` those that belong to no transfer;
-    `notifications` are the 16-byte records of the error queue."""
+    `notifications` are the 16-byte records that the host got, in order."""
 
     generation: Generation
     choices: Mapping[str, Value]

@@ -20,6 +20,7 @@ from dgekit.core.errors import DgeError, Issue, LoweringError
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.core.state import REG_CARVEOUT, REG_DMA_CONFIG, REG_FEATURE_FLAGS, ShapeRegister, StateView
+from dgekit.descriptors.notification import ErrorRecord, decode_record
 from dgekit.logs.render import render_log
 from dgekit.machine.carry import Carrier
 from dgekit.machine.contents import U8, as_array, dense_bytes, initial_bytes
@@ -36,7 +37,7 @@ from dgekit.transfers.request import open_request
 from dgekit.transfers.static import EngineIncrement, increment_ordinals
 from dgekit.transfers.transfer import Item, MachineInit, SemaphoreStep, Tensor, Transfer, Workload
 
-ERROR_QUEUE_BYTES = 4096  # any power of two will do: the host drains after each record
+NOTIFY_QUEUE_BYTES = 4096  # any power of two will do: the host drains after each record
 
 
 class Session:
@@ -52,7 +53,9 @@ class Session:
         self.issues: list[Issue] = []
         self.ordinals: dict[int, int] = {}
         self.notifications: list[bytes] = []
-        self._error_queue = NotificationQueue(generation.address_map.host_base, ERROR_QUEUE_BYTES)
+        host = generation.address_map.host_base
+        self._error_queue = NotificationQueue(host, NOTIFY_QUEUE_BYTES)
+        self._notify_queue = NotificationQueue(host + NOTIFY_QUEUE_BYTES, NOTIFY_QUEUE_BYTES)
         self._state = StateView(memory=self.machine.memory)
         self._carrier = Carrier(self)
 
@@ -171,10 +174,11 @@ class Session:
         ]
 
     def notify(self, records: Iterable[bytes]) -> None:
-        """Send notification records to the error queue, which the host drains at once (pipeline 6.5)."""
+        """Send records to their queue, errors or explicit notices, which the host drains at once (pipeline 6.5)."""
         for record in records:
-            self._error_queue.push(record)
-            self.notifications += self._error_queue.drain()
+            queue = self._error_queue if isinstance(decode_record(record), ErrorRecord) else self._notify_queue
+            queue.push(record)
+            self.notifications += queue.drain()
 
     # running
 
