@@ -330,6 +330,20 @@ _ALL = (
         "off: overflow gives the infinity, or NaN where the format has none",
         "cce.CHOICE-36, cce.CHOICE-39",
     ),
+    Choice(
+        "fp8_range_extension",
+        (False, True),
+        "whether E4M3 in a compute packet is the FN form on a generation that has both",
+        "the policy block's flag of that name; its meaning is a reading",
+        "cce.CHOICE-39",
+    ),
+    Choice(
+        "allow_model_codec",
+        (False, True),
+        "whether compression stages run with a stand-in codec",
+        "the real codec and its header are in silicon; the stand-in stores elements as they are",
+        "cce.CHOICE-31",
+    ),
     # front doors and output
     Choice(
         "solo_collective",
