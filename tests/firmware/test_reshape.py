@@ -145,6 +145,15 @@ def test_the_element_form_of_a_transpose_stays_on_one_channel(words):
     assert (plan.num_dma, plan.shares[0].src.num) == (1, (128, 64))
 
 
+def test_a_square_element_transpose_stays_on_one_channel_too(words):
+    """Equal counts say nothing there: dimension 0 of one leg is dimension 1 of the other."""
+    word = words.transpose(
+        src_step_elem=(2, 64), src_num_elem=(32, 32), dst_num_elem=(32, 32), dst_step_elem=(2, words.ROW),
+    )  # fmt: skip
+    plan, _ = planned(word, xpose_walk="elements")
+    assert (plan.num_dma, plan.partitions) == (1, 32)
+
+
 def test_lanes_of_a_gather(words):
     lanes = tuple(range(100, 130))
     plan, _ = planned(words.indirect(30), StateView(memory=words.indices(*lanes)))

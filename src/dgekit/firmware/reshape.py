@@ -141,7 +141,12 @@ def _shares(
 def _direct_shares(
     pair: ShapePair, dmas: tuple[int, ...], generation: Generation, choices: Choices
 ) -> tuple[Share, ...]:
-    """Blocks of the partition dimension (D23); one channel where the legs' counts differ, as in a D11 transpose."""
+    """Blocks of the partition dimension (D23); one channel where the legs' counts differ.
+
+    That is so in a D11 transpose: even where rows and columns are as many, dimension 0 of one leg is 1 of the other.
+    """
+    if pair.tile is not None:
+        return (Share(dmas[0], pair.src, pair.dst, pair.tile),)
     src_place, dst_place = sbuf_place(pair.src.start, generation), sbuf_place(pair.dst.start, generation)
     parts = split_channels(
         pair.src.walk(),
