@@ -63,6 +63,16 @@ class CcePacket:
         return self.selectors[source] if self.selectors else DEFAULT_SELECTORS
 
     @property
+    def source_dtype(self) -> int:
+        """Element type of the bytes that are read: `in_dtype`, or the payload's when decompressing."""
+        return self.gce.payload_dtype if self.gce is not None and not self.gce.compress else self.in_dtype
+
+    @property
+    def dest_dtype(self) -> int:
+        """Element type of the bytes that are written: `out_dtype`, or the payload's when compressing."""
+        return self.gce.payload_dtype if self.gce is not None and self.gce.compress else self.out_dtype
+
+    @property
     def is_combo(self) -> bool:
         """True when the packet needs the combined form: several destinations or a compression stage (cce 3.4)."""
         return len(self.dests) > 1 or (self.gce is not None and self.op != CceType.GCE)
