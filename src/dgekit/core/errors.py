@@ -14,6 +14,17 @@ from typing import Any, ClassVar, Literal
 Severity = Literal["error", "warning", "advice", "unspecified"]
 
 
+def one_line(text: str) -> str:
+    """The text with everything that is not printable written out, so that no input breaks a line or a terminal.
+
+    >>> one_line("a\\nb\\x1b[31m")
+    'a\\\\nb\\\\x1b[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Issue:
     """One finding: the rule it breaks, how bad, where, the numbers on both sides, the source and the fix.
@@ -49,7 +60,7 @@ class Issue:
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         fix = f" Fix: {self.fix}" if self.fix else ""
-        return f"{self.severity}: {place}{self.message} [{self.rule}]{fix}"
+        return one_line(f"{self.severity}: {place}{self.message} [{self.rule}]{fix}")
 
 
 def has_errors(issues: Iterable[Issue]) -> bool:
@@ -88,7 +99,7 @@ class DgeError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         fix = f" Fix: {self.fix}" if self.fix else ""
-        return f"{place}{self.message} [{self.rule}]{fix}"
+        return one_line(f"{place}{self.message} [{self.rule}]{fix}")
 
 
 class UsageError(DgeError):

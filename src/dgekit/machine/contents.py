@@ -71,8 +71,8 @@ def load_npy(path: Path, where: str) -> npt.NDArray[Any]:
         loaded = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise InputError(f"no file {path}", rule="input.file", where=where) from None
-    except (OSError, ValueError, EOFError) as problem:
-        raise InputError(f"{path} is no .npy array: {problem}", rule="input.npy", where=where) from None
+    except Exception as problem:  # numpy's header parser lets syntax, token, overflow and memory errors through
+        raise InputError(f"{path} is no .npy array: {str(problem)[:200]}", rule="input.npy", where=where) from None
     if not isinstance(loaded, np.ndarray):
         raise InputError(f"{path} is an archive, not one .npy array", rule="input.npy", where=where)
     return loaded

@@ -12,6 +12,7 @@ from dgekit.core.dtypes import DTYPES, dtype_named
 from dgekit.core.errors import UsageError
 from dgekit.core.generations import GENERATIONS
 from dgekit.layout import Field, Struct, Union
+from dgekit.layout.say import LONGEST, brief
 from dgekit.words import structs
 from dgekit.words.checks import RULES
 from dgekit.words.describe_facts import describe_dtype, describe_enum, describe_generation, describe_rule
@@ -153,11 +154,11 @@ def _by_opcode(number: int) -> Description:
 
 
 def _unknown(name: str) -> UsageError:
-    near = difflib.get_close_matches(name.lower(), list(_folded()), 3, 0.5)
+    near = difflib.get_close_matches(name[:LONGEST].lower(), list(_folded()), 3, 0.5)
     shown = [key for wanted in near for key in _exact() if key.lower() == wanted]
     fix = (
         f"did you mean {', '.join(dict.fromkeys(shown))}?"
         if shown
         else "a word, field, enum, rule, generation or dtype"
     )
-    return UsageError(f"nothing is named {name!r}", rule="spec.name", where=name, fix=fix)
+    return UsageError(f"nothing is named {brief(name)}", rule="spec.name", where=name[:LONGEST], fix=fix)

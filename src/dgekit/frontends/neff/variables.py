@@ -153,8 +153,9 @@ def member_contents(member: bytes, name: str, where: str) -> bytes:
 
     try:
         loaded: Any = np.load(io.BytesIO(member), allow_pickle=False)
-    except (OSError, ValueError, EOFError) as problem:
-        raise InputError(f"member {name} is no .npy array: {problem}", rule="input.npy", where=where) from None
+    except Exception as problem:  # numpy's header parser lets syntax, token, overflow and memory errors through
+        reason = str(problem)[:200]
+        raise InputError(f"member {name} is no .npy array: {reason}", rule="input.npy", where=where) from None
     if not isinstance(loaded, np.ndarray):
         raise InputError(f"member {name} is an archive, not one .npy array", rule="input.npy", where=where)
     return loaded.tobytes()
