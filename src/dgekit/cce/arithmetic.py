@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dgekit.cce.dtypes import accum_size, element_size
 from dgekit.cce.enums import CceType, Dtype
 from dgekit.cce.packet import CcePacket, Constant
 from dgekit.core.choices import Choices
@@ -25,10 +26,8 @@ _FIRST_WITH_FN = 4  # CHOICE-38: before it, E4M3 is IEEE-like unless the FN form
 
 
 def arithmetic_of(packet: CcePacket, generation: Generation, choices: Choices) -> Reduction:
-    """The reduction of a packet's sources; raises ComputeError or Unsupported for what cannot be computed."""
-    op = _OPS.get(packet.op)
-    if op is None:
-        raise ComputeError(f"{packet.op!r} combines no sources", rule="cce.2.2", values={"op": int(packet.op)})
+    """The reduction of a packet's sources, whose operands were checked; raises ComputeError for its element types."""
+    op = _OPS[packet.op]
     read, accum, write = _elements(packet, generation, choices)
     if op == "fma" and (accum.shape is None or (read.shape is None and accum.code != Dtype.FP32)):
         raise ComputeError(
@@ -47,6 +46,9 @@ def arithmetic_of(packet: CcePacket, generation: Generation, choices: Choices) -
 def _elements(packet: CcePacket, generation: Generation, choices: Choices) -> tuple[Element, Element, Element]:
     """The types read, accumulated and written; the accumulator has the form of E4M3 that is written, or else read."""
     types = (packet.source_dtype, packet.accum_dtype, packet.out_dtype)
+    element_size(packet.source_dtype, where="in_dtype")
+    accum_size(packet.accum_dtype)
+    element_size(packet.out_dtype, where="out_dtype")
     extended = Dtype.FP8_EXP4 in types and generation.nc >= _FIRST_WITH_FN and choices.flag("fp8_range_extension")
     in_fn, out_fn = packet.in_fn or extended, packet.out_fn or extended
     accum_fn = out_fn if packet.out_dtype == Dtype.FP8_EXP4 else in_fn

@@ -46,6 +46,11 @@ def make_header(payload_dtype: int, source_dtype: int, elements: int) -> bytes:
 
 def check_header(header: bytes, gce: Gce, elements: int) -> None:
     """Raise ComputeError where a header does not describe the payload: its mark, element count or payload type."""
+    if len(header) != HEADER_BYTES:
+        raise refusal_error(
+            "gce_decomp", rule="cce.4.6", message=f"a header of {len(header)} bytes", where="gce.header",
+            bytes=len(header), expected=HEADER_BYTES,
+        )  # fmt: skip
     magic, payload, _, _, count, _ = _LAYOUT.unpack(header)
     if magic != MAGIC:
         raise refusal_error(

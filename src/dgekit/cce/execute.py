@@ -18,7 +18,7 @@ from dgekit.cce.codec import HEADER_BYTES, check_codec, check_header, make_heade
 from dgekit.cce.enums import CceType
 from dgekit.cce.faults import raise_first
 from dgekit.cce.packet import CcePacket
-from dgekit.cce.validate import check_packet
+from dgekit.cce.validate import check_operands, check_packet
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import dtype_info
 from dgekit.core.errors import ComputeError, Issue
@@ -92,6 +92,7 @@ def compute_many(
     `counts` are the elements of each packet; source i holds source i of every packet, one after the other. The first
     packet alone carries the seed (D64). Each result goes where its packet would put it: `data` is theirs in order.
     """
+    raise_first(check_operands(packet))
     how = arithmetic_of(packet, generation, choices)
     total = sum(counts)
     _check_sources(packet, sources, total, how.read.size)
@@ -171,7 +172,7 @@ def _runs(addresses: Sequence[int], size: int) -> tuple[I64, I64]:
 
 def _check_sources(packet: CcePacket, sources: Sequence[U8], elements: int, size: int) -> None:
     """As many sources as the packet names, each of as many elements (cce 4.10)."""
-    if len(sources) != len(packet.sources) or not sources:
+    if len(sources) != len(packet.sources):
         raise ComputeError(
             f"the packet names {len(packet.sources)} sources, {len(sources)} were given",
             rule="cce.CHOICE-04",
@@ -190,14 +191,6 @@ def _check_sources(packet: CcePacket, sources: Sequence[U8], elements: int, size
                 source="cce 4.10",
                 fix="every source of a packet has the same number of elements",
             )
-    if packet.scales and len(packet.scales) != len(sources):
-        raise ComputeError(
-            f"{len(packet.scales)} scales for {len(sources)} sources",
-            rule="cce.CHOICE-04",
-            where="scales",
-            values={"scales": len(packet.scales), "sources": len(sources)},
-            source="cce 2.3",
-        )
 
 
 def _rounding(packet: CcePacket, how: Reduction, lanes: SrLanes | None) -> SrLanes | None:
@@ -293,7 +286,7 @@ def _check_stage(packet: CcePacket, counts: Sequence[int], choices: Choices, hea
             fix="compute such packets one by one",
         )
     if not gce.compress:
-        check_header(b"" if header is None else header, gce, packet.elements)
+        check_header(header or b"", gce, packet.elements)
 
 
 def _compressed(packet: CcePacket, how: Reduction, result: Result) -> Result:
