@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +35,22 @@ def read_input(source: str) -> tuple[bytes, str]:
         reason = getattr(problem, "strerror", None) or str(problem)
         shown = name if source == "-" else source
         raise InputError(f"cannot read {shown}: {reason}", rule="input.file", where=name) from None
+
+
+@contextmanager
+def open_stream(source: str) -> Iterator[io.BufferedReader]:
+    """A file, or standard input (`-`), to be read as a stream of any size; raises InputError, also while reading."""
+    try:
+        if source == "-":
+            yield sys.stdin.buffer  # type: ignore[misc]
+        else:
+            with Path(source).open("rb") as file:
+                yield file
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InputError(f"cannot read {source}: {reason}", rule="input.file", where=source) from None
 
 
 def read_input_or_hex(source: str) -> tuple[bytes, str]:

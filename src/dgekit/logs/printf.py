@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from dgekit.core.errors import InternalError
@@ -18,11 +19,25 @@ _BITS = {"": 32, "z": 32, "ll": 64}
 Printer = Callable[[object], str]
 
 
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One conversion of a format: its letter `kind`, the `bits` of its number, zero padding to `width` digits."""
+
+    kind: str
+    bits: int
+    zero: str = ""
+    width: str = ""
+
+
 @cache
-def compile_format(text: str) -> tuple[tuple[str, ...], tuple[Printer, ...]]:
-    """The literal pieces of a format and one printer between each two; raises InternalError for another conversion."""
+def split_format(text: str) -> tuple[tuple[str, ...], tuple[Conversion, ...]]:
+    """The literal pieces of a format and the conversion between each two; raises InternalError for another one.
+
+    >>> split_format("[%s] at 0x%04x.")[0]
+    ('[', '] at 0x', '.')
+    """
     literals = [""]
-    printers: list[Printer] = []
+    conversions: list[Conversion] = []
     place = 0
     while (start := text.find("%", place)) >= 0:
         match = _CONVERSION.match(text, start)
@@ -33,10 +48,17 @@ def compile_format(text: str) -> tuple[tuple[str, ...], tuple[Printer, ...]]:
         if match["kind"] == "%":
             literals[-1] += "%"
             continue
-        printers.append(_printer(match["kind"], match["length"], match["zero"], match["width"]))
+        conversions.append(Conversion(match["kind"], _BITS[match["length"]], match["zero"], match["width"]))
         literals.append("")
     literals[-1] += text[place:]
-    return tuple(literals), tuple(printers)
+    return tuple(literals), tuple(conversions)
+
+
+@cache
+def compile_format(text: str) -> tuple[tuple[str, ...], tuple[Printer, ...]]:
+    """The literal pieces of a format and one printer between each two; raises InternalError for another conversion."""
+    literals, conversions = split_format(text)
+    return literals, tuple(_printer(conversion) for conversion in conversions)
 
 
 def printf(text: str, args: Sequence[object]) -> str:
@@ -58,18 +80,17 @@ def printf(text: str, args: Sequence[object]) -> str:
     return "".join(pieces)
 
 
-def _printer(kind: str, length: str, zero: str, width: str) -> Printer:
+def _printer(conversion: Conversion) -> Printer:
+    kind, padding = conversion.kind, conversion.zero + conversion.width
     if kind == "s":
         return _text
-    bits = _BITS[length]
-    mask = (1 << bits) - 1
+    mask = (1 << conversion.bits) - 1
     if kind == "p":
         return lambda arg: f"{_number(arg) & mask:#x}" if _number(arg) & mask else "(nil)"
     if kind in "di":
-        half = 1 << (bits - 1)
-        spec = zero + width + "d"
-        return lambda arg: format((_number(arg) + half & mask) - half, spec)
-    spec = zero + width + ("d" if kind == "u" else kind)
+        half = 1 << (conversion.bits - 1)
+        return lambda arg: format((_number(arg) + half & mask) - half, padding + "d")
+    spec = padding + ("d" if kind == "u" else kind)
     return lambda arg: format(_number(arg) & mask, spec)
 
 
