@@ -276,6 +276,16 @@ def test_the_guide_to_transfer_files_uses_every_key():
         assert f"`{name}`" in text
 
 
+def test_the_rules_that_guides_name_are_in_the_source():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    for path in BY_HAND:
+        text = FENCE.sub("", path.read_text(encoding="utf-8"))
+        for rule in re.findall(r"`((?:isa|pipeline|rings|dec|neff|transfers|patterns|memory)\.[\w.]+)`", text):
+            module = ROOT / "src" / "dgekit" / (rule.replace(".", "/") + ".py")
+            if not rule.endswith(".py") and not module.exists():
+                assert f'"{rule}' in source, f"{name_of(path)}: {rule}"
+
+
 def test_every_generation_and_example_is_named_somewhere():
     text = "\n".join(path.read_text(encoding="utf-8") for path in BY_HAND)
     for generation in GENERATIONS:

@@ -1,1 +1,1 @@
-"""The hot loops behind one interface; the numpy form is the reference."""
+"""The place for compiled forms of the hot loops behind one interface; there are none yet, numpy runs everywhere."""

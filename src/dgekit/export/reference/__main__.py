@@ -7,5 +7,4 @@ from pathlib import Path
 
 from dgekit.export.reference import write_pages
 
-for path in write_pages(Path(sys.argv[1] if len(sys.argv) > 1 else "docs")):
-    print(path)
+write_pages(Path(sys.argv[1] if len(sys.argv) > 1 else "docs"))
