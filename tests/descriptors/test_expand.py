@@ -271,8 +271,9 @@ def test_other_refusals():
     narrow = ChannelWork(0, Runs.of([0], 4), Runs.of([9], 4), PacketKind.CAST, Dtype.FP4_EXP2, 0, Dtype.FP8_EXP4)
     wide = ChannelWork(0, Runs.of([0], 4), Runs.of([9], 4), PacketKind.CAST, Dtype.SFP8_E8, 0, Dtype.FP8_EXP4)
     for work in (narrow, wide):
-        with pytest.raises(Unspecified):
+        with pytest.raises(Unspecified) as caught:
             expand([work], CAYMAN, 65536, barrier_last=False)
+        assert caught.value.rule == "rings.1.5"
     huge = ChannelWork(0, Runs.of([0], 1 << 50), Runs.of([9], 1 << 50))
     with pytest.raises(Unsupported) as caught:
         expand([huge], CAYMAN, 65536, barrier_last=False)

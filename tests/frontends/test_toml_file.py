@@ -323,6 +323,22 @@ def test_wrong_files_are_refused_with_place_and_rule(text: str, rule: str, where
     assert time.monotonic() - started < 2
 
 
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("[[transfers]]\nword = 'zz'", "dec.D41"),
+        ("[[transfers]]\nword = '00'", "dec.D41"),
+        ("[tensors.x]\nspace = 'hbm'\nshape = [1]\ndtype = 'int8'\ninit = 'range'", "tensor.init"),
+        ("[tensors.x]\nspace = 'hbm'\nshape = [1]\ndtype = 'int4'", "isa.DTYPE"),
+        ("[tensors.x]\nspace = 'hbm'\nshape = [1]\ndtype = 'int33'", "dec.D54"),
+    ],
+)
+def test_a_wrong_value_names_the_rule_behind_it(text: str, source: str) -> None:
+    with pytest.raises(InputError) as caught:
+        loads(text)
+    assert (caught.value.rule, caught.value.source) == ("toml.value", source)
+
+
 def test_an_unknown_key_names_the_nearest() -> None:
     with pytest.raises(InputError, match=r"unknown key `semaphor` in transfers\[0\]; nearest `semaphore`"):
         loads(one("semaphor = 1"))

@@ -149,6 +149,9 @@ def test_refusals_name_tensor_and_numbers(tensors, error, message):
     with pytest.raises(error, match=message) as caught:
         place(tensors, CAYMAN)
     assert caught.value.where
+    assert caught.value.rule == ("transfers.dtype" if error is Unsupported else caught.value.rule)
+    if error is Overlap:
+        assert caught.value.rule == "dec.D39" and set(caught.value.values) == {"first", "second"}
 
 
 def test_an_unknown_tensor_names_the_nearest():

@@ -206,6 +206,9 @@ def test_wrong_assignments_name_the_field_and_the_nearest_right_one(texts, error
     with pytest.raises(error, match=message) as fault:
         word_from_assignments("DMA_DIRECT2D", texts)
     assert fix in fault.value.fix
+    is_form = any(words in message for words in ("address form", "register number", "registers where"))
+    assert (fault.value.rule == "words.assignment") == (error is UsageError)
+    assert (fault.value.rule == "words.shorthand") == is_form
 
 
 def test_on_chip_addresses_have_their_own_forms() -> None:

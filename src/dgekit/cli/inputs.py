@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -56,7 +57,7 @@ def open_stream(source: str) -> Iterator[io.BufferedReader]:
 def read_input_or_hex(source: str) -> tuple[bytes, str]:
     """Like `read_input`, but text that is no file and looks like a word's hex is taken as the hex itself."""
     digits = re.sub(r"\s|0[xX]", "", source)
-    if source != "-" and len(digits) >= 16 and _HEX.fullmatch(source) and not Path(source).exists():
+    if source != "-" and len(digits) >= 16 and _HEX.fullmatch(source) and not os.path.exists(source):
         return source.encode(), "<argument>"
     return read_input(source)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -59,11 +60,9 @@ def command(
 
 
 def _names_a_word(source: str) -> bool:
-    from pathlib import Path
-
     from dgekit.words.names import word_named
 
-    if source == "-" or Path(source).exists():
+    if source == "-" or os.path.exists(source):
         return False
     try:
         word_named(source)

@@ -1,0 +1,122 @@
+"""Guards must fire: every rule id that the sources can raise or report is asserted by some test.
+
+The ids are read from the sources' syntax trees: the `rule` argument of every call (by keyword, or by place where the
+function called names a parameter `rule`), its default values, the first argument of `Issue`, and the `default_rule` of
+every error class. A test counts when it holds the id as a literal.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src" / "dgekit"
+RULE_PARAMETERS = ("rule", "rule_id")
+
+# ids that no test can produce, each with its reason
+EXCEPTIONS: dict[str, str] = {}
+
+
+def trees(folder: Path) -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(folder.rglob("*.py")):
+        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def texts(node: ast.AST | None) -> Iterator[str]:
+    """The string literals a value can be: itself, or the branches of a conditional or of an `or`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from texts(node.body)
+        yield from texts(node.orelse)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from texts(value)
+
+
+def rule_places() -> dict[str, int]:
+    """At which positional argument a function takes its rule id, by function name."""
+    places = {"Issue": 0}
+    for _, tree in trees(SRC):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                names = [a.arg for a in (*node.args.posonlyargs, *node.args.args) if a.arg not in ("self", "cls")]
+                places.update((node.name, names.index(p)) for p in RULE_PARAMETERS if p in names)
+    return places
+
+
+def called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+@cache
+def declared() -> dict[str, set[str]]:
+    """Every rule id of the sources, with the places that use it."""
+    places = rule_places()
+    found: dict[str, set[str]] = {}
+    for name, tree in trees(SRC):
+        for node in ast.walk(tree):
+            values: list[ast.AST | None] = []
+            if isinstance(node, ast.Call):
+                values = [k.value for k in node.keywords if k.arg in RULE_PARAMETERS]
+                place = places.get(called(node))
+                if place is not None and place < len(node.args):
+                    values.append(node.args[place])
+            elif isinstance(node, ast.FunctionDef):
+                arguments = (*node.args.posonlyargs, *node.args.args)
+                defaults = dict(zip(reversed([a.arg for a in arguments]), reversed(node.args.defaults), strict=False))
+                defaults |= {a.arg: d for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d}
+                values = [defaults.get(p) for p in RULE_PARAMETERS]
+            elif isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == "default_rule":
+                values = [node.value]
+            for value in values:
+                for text in texts(value):
+                    found.setdefault(text, set()).add(f"{name}:{node.lineno}")
+    return found
+
+
+@cache
+def asserted() -> set[str]:
+    """Every string literal of the tests, and its last part, since a place supplies the namespace of a bare id."""
+    literals = {
+        node.value
+        for name, tree in trees(ROOT / "tests")
+        if not name.endswith("test_guards.py")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return literals | {text.partition(".")[2] for text in literals if text.startswith(("toml.", "neff.", "prog."))}
+
+
+@pytest.mark.parametrize("package", sorted({p.parent.name if p.parent != SRC else p.stem for p in SRC.rglob("*.py")}))
+def test_every_rule_id_is_asserted_by_a_test(package: str) -> None:
+    own = re.compile(rf"src/dgekit/(?:\w+/)*{package}(?:\.py|/\w+\.py):")
+    missing = {
+        rule: sorted(filter(own.match, places))
+        for rule, places in declared().items()
+        if rule not in asserted() | set(EXCEPTIONS)
+    }
+    lines = [f"{rule}: {', '.join(places)}" for rule, places in sorted(missing.items()) if places]
+    assert not lines, "\n".join(lines)
+
+
+def test_exceptions_are_few_and_not_stale() -> None:
+    assert len(EXCEPTIONS) <= 3
+    assert set(EXCEPTIONS) <= set(declared())
+
+
+def test_no_rule_id_is_put_together() -> None:
+    """An id is a literal, so that it can be searched for."""
+    for name, tree in trees(SRC):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                made = [
+                    k.value for k in node.keywords if k.arg in RULE_PARAMETERS and isinstance(k.value, ast.JoinedStr)
+                ]
+                assert not made, f"{name}:{node.lineno}"
