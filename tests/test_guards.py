@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from dgekit.core.choices import CHOICES, Choice
+
 ROOT = Path(__file__).resolve().parents[1]
 SRC = ROOT / "src" / "dgekit"
+TESTS = ROOT / "tests"
 RULE_PARAMETERS = ("rule", "rule_id")
 
 # ids that no test can produce, each with its reason
@@ -86,7 +89,7 @@ def asserted() -> set[str]:
     """Every string literal of the tests, and its last part, since a place supplies the namespace of a bare id."""
     literals = {
         node.value
-        for name, tree in trees(ROOT / "tests")
+        for name, tree in trees(TESTS)
         if not name.endswith("test_guards.py")
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -120,3 +123,25 @@ def test_no_rule_id_is_put_together() -> None:
                     k.value for k in node.keywords if k.arg in RULE_PARAMETERS and isinstance(k.value, ast.JoinedStr)
                 ]
                 assert not made, f"{name}:{node.lineno}"
+
+
+@cache
+def words_of(path: Path) -> set[str]:
+    """Every name and literal of a test file, also the words inside its strings, in lower case."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg:
+            found.add(node.arg)
+        elif isinstance(node, ast.Constant):
+            found.update(re.findall(r"\w+", str(node.value).lower()))
+    return found
+
+
+@pytest.mark.parametrize("choice", CHOICES.values(), ids=lambda choice: choice.name)
+def test_every_value_of_a_switch_is_tried(choice: Choice) -> None:
+    """Some test beside that of the switches themselves sets the switch to each value that is not the default."""
+    files = [words_of(p) for p in TESTS.rglob("test_*.py") if p.parent.name != "core" and p.parent != TESTS]
+    own = [words for words in files if choice.name in words]
+    assert own, f"no test sets {choice.name}"
+    for value in choice.values[1:]:
+        assert any(str(value).lower() in words for words in own), f"no test sets {choice.name} to {value}"

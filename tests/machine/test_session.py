@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dgekit
+from dgekit.core.errors import LoweringError
 from dgekit.frontends.toml_file import loads
 from dgekit.machine.session import run_workload
 from dgekit.words.enums import WaitMode
@@ -90,3 +91,26 @@ def test_a_word_that_waits_for_what_does_not_hold():
     device.session.machine.semaphores.set(3, 2)
     assert device.run_words(word, mode="none").status == "done"
     assert y.numpy().tolist() == x.numpy().tolist()
+
+
+def test_steps_of_shape_registers_have_a_width():
+    """pipeline 2.4: the dump prints 16 bits, the working state holds 32; which the file has is a choice."""
+    shape = ((4, 1, 1, 1), (70000, 1, 1, 1))
+    with pytest.raises(LoweringError, match="step 70000 does not fit the 16-bit steps of shape register 1") as caught:
+        dgekit.Device("trn2").set_shape_register(1, *shape)
+    assert caught.value.rule == "pipeline.2.4"
+    wide = dgekit.Device("trn2", {"shape_reg_width": "32"})
+    wide.set_shape_register(1, *shape)
+    assert wide.session.state_for(0, {}).shape_registers[1].step[0] == 70000
+    for edge in (0xFFFF, -0x8000):
+        dgekit.Device("trn2").set_shape_register(1, (4, 1, 1, 1), (edge, 1, 1, 1))
+
+
+@pytest.mark.parametrize(("sem_mode", "total"), [("once", 3), ("per_engine", 3 * 16)])
+def test_how_often_a_transfer_increments(sem_mode, total):
+    """Decision D33: 128 rows take all 16 engines."""
+    device = dgekit.Device("trn2", {"sem_mode": sem_mode})
+    x = device.hbm(np.ones((128, 16), np.uint8), name="x")
+    y = device.sbuf((128, 16), "uint8", name="y")
+    assert device.copy(y, x, semaphore=10, increment=3).status == "done"
+    assert device.semaphores == {10: total}
