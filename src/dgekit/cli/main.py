@@ -8,6 +8,7 @@ Exit codes: 0 clean, 1 findings or a failed transfer, 2 usage, 3 unreadable inpu
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 
@@ -91,6 +92,7 @@ def run_cli(argv: list[str]) -> int:
     """Run `argv` and return the exit code; nothing but a fault of the tool itself prints a report."""
     from dgekit.core.errors import DgeError
 
+    _write_any_text()
     try:
         outcome = cli.main(argv, prog_name="dge", standalone_mode=False)
     except DgeError as error:
@@ -107,7 +109,7 @@ def run_cli(argv: list[str]) -> int:
         return 0
     except OSError as problem:
         _drop_output()
-        click.echo(f"dge: cannot write the output: {problem.strerror or problem} [output.file]", err=True)
+        click.echo(f"dge: reading or writing failed: {problem.strerror or problem} [dge.io]", err=True)
         return 3
     except RecursionError:
         click.echo("dge: the input is nested too deeply [dge.input]", err=True)
@@ -121,6 +123,13 @@ def run_cli(argv: list[str]) -> int:
         click.echo(f"dge: internal fault: {type(fault).__name__}: {fault} [dge.internal]", err=True)
         return 70
     return outcome if isinstance(outcome, int) else 0
+
+
+def _write_any_text() -> None:
+    """Names come from files: what the terminal's encoding lacks is written as an escape, never a fault."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

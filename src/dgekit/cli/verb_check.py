@@ -30,6 +30,11 @@ def command(
 
     A finding names its rule (dge spec RULE explains it), the place, the numbers on both sides and the fix. Nothing
     is moved. --gen chooses the generation whose rules count.
+
+    \b
+    Examples:
+      dge check examples/seed_transpose.toml
+      dge encode DMA_DIRECT2D semaphore=10 | dge check --gen trn3 --json
     """
     from dgekit.frontends.detect import AUTO, WORD_KINDS, detect, read_words_input
     from dgekit.words.checks import check_stream

@@ -33,6 +33,11 @@ def command(name: str | None, gen: str | None, sets: tuple[str, ...], as_json: b
 
     A switch stands for a question that no source settles. Set one with --set NAME=VALUE on any command, or under
     [choices] in a transfer file; every result lists the switches it depended on.
+
+    \b
+    Examples:
+      dge choices step_unit
+      dge run examples/seed_copy.toml --set log_stages=select --log -
     """
     current = Choices(overrides_from(sets))
     wanted = [choice_named(name)] if name else list(CHOICES.values())

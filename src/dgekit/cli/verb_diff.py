@@ -18,6 +18,11 @@ def command(left: str, right: str, form: str, gen: str | None, sets: tuple[str, 
     """Compare two words (or streams of words) field by field; exit 1 when they differ.
 
     LEFT and RIGHT are files, - for standard input, or the hex itself.
+
+    \b
+    Examples:
+      dge diff mine.bin theirs.bin
+      dge encode DMA_DIRECT2D semaphore=10 | dge diff - theirs.hex --json
     """
     from dgekit.frontends.detect import read_words_input
     from dgekit.words.codec import decode_word

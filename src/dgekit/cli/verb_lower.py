@@ -27,6 +27,11 @@ def command(
     descriptors  the 16-byte descriptors of both legs, as the rings hold them
 
     The program runs on a simulated device to get there, because indices and waits are only known then.
+
+    \b
+    Examples:
+      dge lower examples/seed_copy.toml --stage program
+      dge lower examples/gradient.neff --stage descriptors --json
     """
     from dgekit.export.stages import stage_lines, stage_named, stage_to_json
     from dgekit.machine.session import run_workload

@@ -12,7 +12,12 @@ from dgekit.core.errors import UsageError
 @click.argument("name", required=False)
 @common
 def command(name: str | None, gen: str | None, sets: tuple[str, ...], as_json: bool) -> None:
-    """Print the JSON Schema NAME (program, run, decode, issue, ...); without a NAME, list them."""
+    """Print the JSON Schema NAME (program, run, decode, issue, ...); without a NAME, list them.
+
+    \b
+    Example:
+      dge schema run > run.schema.json
+    """
     from importlib import resources
 
     folder = resources.files("dgekit.export") / "schemas"
