@@ -43,14 +43,25 @@ def decode(data: bytes | str) -> Any:
 
 
 def encode(word: Any) -> bytes:
-    """The 64 bytes of a word."""
+    """The 64 bytes of a word.
+
+    >>> from dgekit.words.structs import DmaDirect2D
+    >>> encode(DmaDirect2D(semaphore=10))[:16].hex(" ")
+    'b8 10 00 00 00 00 00 00 00 00 00 00 00 0a 00 00'
+    """
     return encode_word(word)
 
 
 def check(
     word: Any, generation: str | Generation = DEFAULT, choices: Overrides | None = None, *, extension: Any = None
 ) -> list[Issue]:
-    """Every issue of a word (64 bytes, hex text or a decoded word) on a generation; nothing is raised for findings."""
+    """Every issue of a word (64 bytes, hex text or a decoded word) on a generation; nothing is raised for findings.
+
+    `extension` is the PSEUDO_DMA_EXT behind a pseudo word. Raises UsageError for an unknown generation or choice.
+
+    >>> [issue.rule for issue in check("bd100000" + "00" * 60, "trn1") if issue.severity == "error"]
+    ['isa.7.word']
+    """
     decoded = decode(word) if isinstance(word, bytes | str) else word
     return check_word(decoded, generation_named(generation), Choices(choices), extension)
 
@@ -65,7 +76,11 @@ def _as_bytes(data: bytes | str) -> bytes:
 
 
 class Run:
-    """A finished run: the result's values, and the device to read tensors from."""
+    """A finished run: the values of its `RunResult`, and the tensors as they are now.
+
+    `ok`, `transfers` (words, outcomes, program, descriptors, status, issues of each), `semaphores`, `log`, `choices`,
+    `notifications`, `issues`, `generation`, `events`, `tensors`.
+    """
 
     def __init__(self, result: RunResult, session: Session) -> None:
         self.result = result
@@ -149,7 +164,10 @@ def lower(
     choices: Overrides | None = None,
     subgraph: str = "",
 ) -> dict[str, Any]:
-    """A program at one stage as data: pseudo, word, shape, plan, program or descriptors."""
+    """A program at one stage as data, as `dge lower --json` prints it (schema `lower`).
+
+    `stage` is pseudo, word, shape, plan, program or descriptors; raises UsageError for another, InputError as `run`.
+    """
     wanted = stage_named(stage)
     return stage_to_json(run(program, generation=generation, choices=choices, subgraph=subgraph).result, wanted)
 

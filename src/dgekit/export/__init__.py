@@ -1,1 +1,1 @@
-"""What leaves the tool: JSON forms and their schemas."""
+"""What leaves the tool: the walk for people, JSON forms and their schemas, the reference pages."""
