@@ -28,7 +28,7 @@ def command(
 ) -> int:
     """Check the words in SOURCE, or a program (TOML, NEFF) by the words it becomes; exit 1 on an error.
 
-    A finding names its rule (dge spec RULE explains it), the place, the numbers on both sides and the fix. Nothing
+    A finding names its rule (dge spec explains those of words), the place, both numbers and the fix. Nothing
     is moved. --gen chooses the generation whose rules count.
 
     \b
