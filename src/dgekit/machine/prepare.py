@@ -142,6 +142,7 @@ def _prepare_raw(entry: Prepared, raw: RawWords, at: Lowering) -> None:
         raise DecodeError(f"not words: {broken or 'there are none'}", rule="isa.stream", where=raw.where or raw.name)
     ready = []
     for _, word, extension in stream.items:
+        _check_beside(raw, word)
         if isinstance(word, PseudoDmaDirect2D):
             result.pseudo += _slots(word.encode() + (extension.encode() if extension is not None else b""))
             resolved = resolve(word, extension, at.placement.relocations(), at.choices)
@@ -153,6 +154,22 @@ def _prepare_raw(entry: Prepared, raw: RawWords, at: Lowering) -> None:
     entry.words = tuple(ready)
     result.kind, result.mode = ready[0].word.kind, raw.mode
     entry.core = _core_of(ready[0].word, at.generation)
+
+
+def _check_beside(raw: RawWords, word: Any) -> None:
+    """What is given beside a word must not contradict it; an increment counts only where the word has no field (D5)."""
+    beside = {"semaphore": raw.semaphore, "sem_increment": raw.increment}
+    for name, given in beside.items():
+        own = getattr(word, name, None)
+        if given is not None and own is not None and int(own) != given:
+            raise LoweringError(
+                f"{name} {given} is given beside a {word.kind} word that holds {int(own)}",
+                rule="dec.D41",
+                where=raw.where or raw.name,
+                values={"given": given, "word": int(own)},
+                source="decisions D5, D41",
+                fix="change the word, or leave the key out",
+            )
 
 
 def _core_of(word: Any, generation: Generation) -> int:
