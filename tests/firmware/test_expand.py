@@ -181,12 +181,18 @@ def test_an_accumulating_copy_pairs_its_runs(words, send):
     assert (part.in_dtype, part.out_dtype) == (Dtype.FP32, Dtype.FP32)
 
 
+@pytest.mark.parametrize(("dtype", "accum"), [(Dtype.BFLOAT16, Dtype.FP32), (Dtype.INT16, Dtype.INT32)])
+def test_sums_have_the_accumulator_of_their_class(words, send, dtype, accum):
+    (part,) = send(words.direct(compute_op=1, dtype=dtype)).outcome.work
+    assert (part.kind, part.in_dtype, part.accum_dtype, part.out_dtype) == (PacketKind.ADD, dtype, accum, dtype)
+
+
 @pytest.mark.parametrize(
     "fields",
     [
         {"compute_op": 2},
         {"compute_op": 3},
-        {"compute_op": 1, "dtype": Dtype.BFLOAT16},
+        {"compute_op": 4, "dtype": Dtype.BFLOAT16},
     ],
 )
 def test_compute_this_tool_does_not_run(words, send, fields):

@@ -290,9 +290,9 @@ def test_accumulation_with_a_repeated_destination(one, memory, make_engine, pack
 
 def test_arithmetic_the_tool_does_not_have(memory, make_engine, packet, push):
     engine = make_engine(memory)
-    side = side_row(PacketKind.ADD, in_dtype=Dtype.BFLOAT16, out_dtype=Dtype.BFLOAT16)
+    side = side_row(PacketKind.ADD, in_dtype=Dtype.FP8_EXP2, out_dtype=Dtype.FP8_EXP2)
     push(engine, packet([(HBM, 4), (HBM, 4)], [(HBM + 64, 4)], 0x020A6000), side=side)
-    with pytest.raises(Unsupported, match="bfloat16"):
+    with pytest.raises(Unsupported, match="float8_e2m5"):
         engine.step()
     assert memory.read(HBM + 64, 4) == bytes([64, 65, 66, 67])
 

@@ -156,7 +156,9 @@ def broken_batches(packet):
     cast = {"kind": PacketKind.CAST, "in_dtype": Dtype.FP32, "out_dtype": Dtype.BFLOAT16}
     bad_cast = expanded(copy_work(([HBM], 8), ([HBM + 0x100000], 4), **cast))
     bad_cast.channels[0].packets["in_dtype"] = Dtype.FP4_EXP2
-    add = {"kind": PacketKind.ADD, "in_dtype": Dtype.INT16, "out_dtype": Dtype.INT16}
+    add = {"kind": PacketKind.ADD, "in_dtype": Dtype.INT8, "out_dtype": Dtype.INT8}
+    bad_add = expanded(copy_work(([HBM], 8), ([HBM + 0x100000], 8), **add))
+    bad_add.channels[0].packets["in_dtype"] = Dtype.FP8_EXP2
     long = packet([(HBM, 1)] * 40, [(HBM + 0x100000 + i, 1) for i in range(40)])
     return {
         "memory.unmapped": expanded(copy_work(([HBM, 0x5000000], 8), ([HBM + 0x100000], 16))),
@@ -169,7 +171,7 @@ def broken_batches(packet):
         "rings.1.8 last": raw(good[0] & ~np.uint32(1 << 27), good[1], [(0, 1, 0, 1)]),
         "rings.1.8 s2m": raw(good[0], good[1][:0], [(0, 1, 0, 0)]),
         "rings.2.6": raw(*long, [(0, 40, 0, 40)]),
-        "dge.unsupported": expanded(copy_work(([HBM], 8), ([HBM + 0x100000], 8), **add)),
+        "dge.unsupported": bad_add,
         "rings.1.8 type": bad_cast,
     }
 

@@ -10,6 +10,7 @@ from dgekit.cce.remap import MAX_DTYPE, SDMA_DATA_TYPE_SIZE
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import dtype_info
 from dgekit.core.errors import ComputeError, Issue
+from dgekit.numerics.elements import accumulator
 
 # Index: the 3-bit code; each code is the SDMA value & 7, and these eight are the accepted types (CHOICE-15).
 CONSTANT_DTYPES: Final = (
@@ -65,12 +66,7 @@ def default_accum(op: int, in_dtype: int, out_dtype: int) -> Dtype:
     >>> default_accum(CceType.ADD, Dtype.INT8, Dtype.INT8).name, default_accum(CceType.FMA, 8, 8).name
     ('INT32', 'FP32')
     """
-    if op == CceType.FMA or is_float(in_dtype) or is_float(out_dtype):
-        return Dtype.FP32
-    for wide in (Dtype.INT64, Dtype.UINT64):
-        if wide in (in_dtype, out_dtype):
-            return wide
-    return Dtype.INT32 if in_dtype in (Dtype.INT8, Dtype.INT16, Dtype.INT32) else Dtype.UINT32
+    return Dtype.FP32 if op == CceType.FMA else accumulator(in_dtype, out_dtype)
 
 
 def constant_code(dtype: int) -> int:

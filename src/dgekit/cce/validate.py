@@ -33,6 +33,11 @@ def check_packet(packet: CcePacket, generation: Generation) -> list[Issue]:
     return issues
 
 
+def check_operands(packet: CcePacket) -> list[Issue]:
+    """The findings of `check_packet` that no generation changes: operation, counts and operands."""
+    return [*_operation(packet), *_counts(packet), *_operands(packet)]
+
+
 def tx_count(packet: CcePacket) -> int:
     """The tx BDs that the packet takes: sources, operands, and what its stages add (cce 3.4)."""
     count = len(packet.sources) * (2 if packet.op == CceType.FMA else 1)

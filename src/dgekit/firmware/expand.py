@@ -14,7 +14,7 @@ from dgekit.descriptors.batch import ChannelWork, PacketKind
 from dgekit.firmware import transposes
 from dgekit.firmware.reshape import walks_tiles
 from dgekit.firmware.values import Plan, ShapePair, Share, Tile
-from dgekit.numerics.add import ADD_DTYPES
+from dgekit.numerics.elements import accumulator, is_element
 from dgekit.patterns.algebra import common_shape, fold_pair
 from dgekit.patterns.runs import Runs, element_starts, runs
 from dgekit.patterns.walk import Walk
@@ -112,20 +112,20 @@ def _compute_work(share: Share, pair: ShapePair) -> ChannelWork:
     """An accumulating copy: source run i is added into destination run i, so both legs are cut alike."""
     dtype = int(accumulate_dtype(pair))
     src, dst = paired_runs(share.src.walk(), share.dst.walk())
-    return ChannelWork(share.dma, src, dst, PacketKind.ADD, dtype, dtype, dtype)
+    return ChannelWork(share.dma, src, dst, PacketKind.ADD, dtype, int(accumulator(dtype, dtype)), dtype)
 
 
 def accumulate_dtype(pair: ShapePair) -> Dtype:
     """The element type of an accumulating word; raises Unsupported for a compute op or type this tool does not run."""
     dtype = pair.src.dtype
-    if pair.compute_op == ComputeOp.ADD and not pair.is_cast and dtype in ADD_DTYPES:
+    if pair.compute_op == ComputeOp.ADD and not pair.is_cast and is_element(dtype):
         return dtype
     name = ComputeOp(pair.compute_op).name if pair.compute_op in list(ComputeOp) else hex(pair.compute_op)
     raise Unsupported(
         f"compute op {name} from {dtype.name} into {pair.dst.dtype.name} is not run by this tool",
         rule="pipeline.compute",
         values={"compute_op": pair.compute_op, "in_dtype": int(dtype), "out_dtype": int(pair.dst.dtype)},
-        fix="add in float32 or int32, without a cast",
+        fix="add without a cast",
     )
 
 

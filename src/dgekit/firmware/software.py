@@ -39,6 +39,7 @@ from dgekit.firmware.values import (
     ShapePair,
     Share,
 )
+from dgekit.numerics.elements import accumulator
 
 DIMS = emit.FORMS[Backend.SOFTWARE].rank
 
@@ -137,7 +138,7 @@ def _row_work(pair: ShapePair) -> ChannelWork:
     nothing = Rows.empty()
     if pair.compute_op:
         dtype = int(accumulate_dtype(pair))
-        return ChannelWork(0, nothing.src, nothing.dst, PacketKind.ADD, dtype, dtype, dtype)
+        return ChannelWork(0, nothing.src, nothing.dst, PacketKind.ADD, dtype, int(accumulator(dtype, dtype)), dtype)
     if pair.is_cast:
         dtypes = (int(pair.src.dtype), int(Dtype.FP32), int(pair.dst.dtype))
         return ChannelWork(0, nothing.src, nothing.dst, PacketKind.CAST, *dtypes)

@@ -22,7 +22,7 @@ from dgekit.machine import causes
 from dgekit.machine.completion import CompletionRing
 from dgekit.machine.doorbell import LEGS, Leg
 from dgekit.machine.memory import Memory
-from dgekit.machine.operations import Legs, arithmetic_error, before, independent, legs_of, narrows_to_fp8, perform
+from dgekit.machine.operations import Legs, arithmetic_error, before, independent, legs_of, perform
 from dgekit.machine.packets import Limits, Window, read_packets
 from dgekit.machine.ring import Ring
 from dgekit.patterns.runs import I64
@@ -95,7 +95,8 @@ class QueuePair:
 class Engine:
     """One engine of a device; `number` counts over the device. It starts idle: `arm` it before it moves anything.
 
-    `interrupts[leg]` has a bit for each queue on which a BD with INT_EN completed (groups C and B, rings 6.5).
+    `interrupts[leg]` has a bit for each queue on which a BD with INT_EN completed (groups C and B, rings 6.5);
+    `lossy` counts the elements that lost bits in conversions since the start or the last `initialise`.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Engine:
         self.units: dict[Leg, State] = dict.fromkeys(LEGS, State.IDLE)
         self.error: tuple[Leg, int] | None = None
         self.interrupts: dict[Leg, int] = dict.fromkeys(LEGS, 0)
+        self.lossy = 0
         self._turn = -1
 
     # set-up
@@ -170,6 +172,7 @@ class Engine:
         self.units = dict.fromkeys(LEGS, State.IDLE)
         self.error = None
         self.interrupts = dict.fromkeys(LEGS, 0)
+        self.lossy = 0
 
     def aborted(self) -> EngineError:
         """The error of using an engine that is in its abort state."""
@@ -307,9 +310,7 @@ class Engine:
 
     def _perform(self, pair: QueuePair, window: Window, low: int, high: int, legs: Legs, free_order: bool) -> None:
         """Move the bytes of packets [low, high), then retire their BDs."""
-        row = window.side[low]
-        saturate = narrows_to_fp8(row) and self._choices.flag("ocp_sat")
-        perform(self.memory, legs, row, free_order=free_order, saturate=saturate)
+        self.lossy += perform(self.memory, legs, window.side[low], self._choices, free_order=free_order)
         ends: dict[Leg, I64] = {"M2S": window.m2s_ends, "S2M": window.s2m_ends}
         words: dict[Leg, U32] = {"M2S": window.m2s, "S2M": window.s2m}
         for leg, columns in words.items():

@@ -10,16 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dgekit.cce.enums import CceType, Dtype
+from dgekit.cce.execute import compute_many
+from dgekit.cce.packet import CcePacket
+from dgekit.core.choices import Choices
 from dgekit.core.errors import DgeError
 from dgekit.descriptors.batch import PacketKind
 from dgekit.machine.memory import Memory
 from dgekit.machine.moves import U8
 from dgekit.machine.overlap import shared_between, shared_within
 from dgekit.machine.packets import Window
-from dgekit.numerics.add import add_bytes
-from dgekit.numerics.cast import cast_bytes
-from dgekit.numerics.formats import float_format
+from dgekit.numerics.elements import accumulator, element
+from dgekit.numerics.formats import integer_limits, is_castable, unsupported
 from dgekit.patterns.runs import I64
+
+_SOURCES = {PacketKind.CAST: 1, PacketKind.ADD: 2}
+_COMPUTE = tuple(_SOURCES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,12 +41,6 @@ class Legs:
 def before(ends: I64, packet: int) -> int:
     """How many BDs lie before a packet, given the counts up to and with each packet."""
     return int(ends[packet - 1]) if packet else 0
-
-
-def narrows_to_fp8(row: np.void) -> bool:
-    """True for the side row of a cast whose result depends on the FP8 overflow policy."""
-    shape = float_format(int(row["out_dtype"])) if row["kind"] == PacketKind.CAST else None
-    return shape is not None and shape.saturates
 
 
 def legs_of(window: Window, low: int, high: int) -> Legs:
@@ -65,45 +65,69 @@ def independent(legs: Legs, kind: int) -> bool:
 
 def arithmetic_error(row: np.void) -> DgeError | None:
     """Why the arithmetic of a packet with that side row cannot be done, or None."""
-    nothing = np.zeros(0, np.uint8)
+    kind = int(row["kind"])
+    if kind not in _COMPUTE:
+        return None
     try:
-        if row["kind"] == PacketKind.CAST:
-            cast_bytes(nothing, int(row["in_dtype"]), int(row["out_dtype"]))
-        elif row["kind"] == PacketKind.ADD:
-            add_bytes(nothing, nothing, int(row["out_dtype"]))
+        for name in ("in_dtype", "out_dtype"):
+            dtype = int(row[name])
+            element(dtype)
+            if kind == PacketKind.CAST and not is_castable(dtype):
+                return unsupported(dtype, "a cast")
     except DgeError as error:
         return error
     return None
 
 
-def perform(memory: Memory, legs: Legs, row: np.void, *, free_order: bool, saturate: bool = False) -> None:
-    """Move and transform the bytes of packets that share one side row.
+def perform(memory: Memory, legs: Legs, row: np.void, choices: Choices, *, free_order: bool) -> int:
+    """Move and transform the bytes of packets that share one side row; how many elements lost bits in a conversion.
 
     `free_order` promises `independent(legs)`; without it all of the source is read before anything is written, which
-    is right for one packet. `saturate` is the FP8 overflow policy of casts. The caller has checked the runs and the
-    arithmetic.
+    is right for one packet. The caller has checked the runs and the arithmetic.
     """
     kind = int(row["kind"])
     if kind == PacketKind.COPY and free_order:
         memory.copy_stream(legs.src_starts, legs.src_lengths, legs.dst_starts, legs.dst_lengths)
-        return
-    if kind == PacketKind.ADD:
-        data = _sum(memory, legs, int(row["out_dtype"]))
-    else:
-        data = memory.gather(legs.src_starts, legs.src_lengths)
-    if kind == PacketKind.CAST:
-        types = int(row["in_dtype"]), int(row["out_dtype"])
-        data = cast_bytes(data, *types, in_fn=bool(row["in_fn"]), out_fn=bool(row["out_fn"]), saturate=saturate)
+        return 0
+    data, lossy = memory.gather(legs.src_starts, legs.src_lengths), 0
+    if kind in _COMPUTE:
+        data, lossy = _computed(data, legs, row, memory, choices)
     elif kind == PacketKind.TRANSPOSE:
         data = transposed(data, int(row["tile_rows"]), int(row["tile_cols"]), int(legs.src_lengths[0]))
     memory.scatter(legs.dst_starts, legs.dst_lengths, data)
+    return lossy
 
 
-def _sum(memory: Memory, legs: Legs, dtype: int) -> U8:
-    """Destination plus source, BD by BD: even M2S BDs are the destination, odd ones what is added."""
-    base = memory.gather(legs.src_starts[0::2], legs.src_lengths[0::2])
-    added = memory.gather(legs.src_starts[1::2], legs.src_lengths[1::2])
-    return add_bytes(base, added, dtype)
+def _computed(data: U8, legs: Legs, row: np.void, memory: Memory, choices: Choices) -> tuple[U8, int]:
+    """The packets' results: an M2S BD a source, so that BD i of every packet is part of source i."""
+    packet = _packet(row)
+    count = len(packet.sources)
+    size = element(packet.in_dtype).size
+    elements = (legs.src_lengths[::count] // size).tolist()
+    sources = [data] if count == 1 else _by_source(data, legs.src_lengths, count)
+    result = compute_many(packet, sources, elements, choices, memory.generation)
+    return result.data, result.lossy
+
+
+def _packet(row: np.void) -> CcePacket:
+    """A side row as a compute packet without addresses: a cast has one source, an addition [B, A] (cce.CHOICE-01)."""
+    types = {int(Dtype.FP32R): int(Dtype.FP32)}  # FP32R is only no type to size packets with (cce.CHOICE-28)
+    read, write = (types.get(dtype, dtype) for dtype in (int(row["in_dtype"]), int(row["out_dtype"])))
+    accum = int(row["accum_dtype"]) or int(accumulator(read, write))
+    count = _SOURCES[PacketKind(int(row["kind"]))]
+    if count == 1:  # through fp32 (D62), but equal integers are moved
+        accum = read if read == write and integer_limits(read) is not None else int(Dtype.FP32)
+    in_fn, out_fn = bool(row["in_fn"]), bool(row["out_fn"])
+    return CcePacket(CceType.ADD, (0,) * count, (0,), 0, read, accum, write, in_fn=in_fn, out_fn=out_fn)
+
+
+def _by_source(data: U8, lengths: I64, count: int) -> list[U8]:
+    """A stream of BDs, `count` a packet and all of a packet equally long, as one stream a source."""
+    if (lengths == lengths[0]).all():
+        table = data.reshape(-1, count, int(lengths[0]))
+        return [np.ascontiguousarray(table[:, source]).reshape(-1) for source in range(count)]
+    pieces = np.split(data, np.cumsum(lengths)[:-1])
+    return [np.concatenate(pieces[source::count]) for source in range(count)]
 
 
 def transposed(data: U8, rows: int, cols: int, row_bytes: int) -> U8:

@@ -82,4 +82,5 @@ def _lost_by_integers(lanes: Lanes, numbers: Lanes) -> int:
     """How many lanes are no whole number inside the limits of the integers they became."""
     if lanes.dtype.kind != "f":
         return 0 if lanes.dtype == numbers.dtype else int(np.count_nonzero(lanes != numbers))
-    return int(np.count_nonzero(lanes.astype(np.float64) != integers_to_odd(numbers)))
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return int(np.count_nonzero(lanes.astype(np.float64) != integers_to_odd(numbers)))

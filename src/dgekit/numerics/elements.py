@@ -57,6 +57,25 @@ def element(dtype: int, *, fn: bool = False) -> Element:
     return Element(int(dtype), (limits[1] - limits[0]).bit_length() // 8, None, limits)
 
 
+def is_element(dtype: int) -> bool:
+    """True for a type that `element` knows."""
+    return float_format(dtype) is not None or integer_limits(dtype) is not None
+
+
+def accumulator(in_dtype: int, out_dtype: int) -> Dtype:
+    """The type that sums of a pair of types are kept in when nobody names one (cce.CHOICE-27).
+
+    >>> accumulator(Dtype.BFLOAT16, Dtype.BFLOAT16).name, accumulator(Dtype.INT8, Dtype.INT8).name
+    ('FP32', 'INT32')
+    """
+    if float_format(in_dtype) is not None or float_format(out_dtype) is not None:
+        return Dtype.FP32
+    for wide in (Dtype.INT64, Dtype.UINT64):
+        if wide in (in_dtype, out_dtype):
+            return wide
+    return Dtype.INT32 if in_dtype in (Dtype.INT8, Dtype.INT16, Dtype.INT32) else Dtype.UINT32
+
+
 def read_lanes(raw: U8, kind: Element) -> Lanes:
     """The exact values of packed elements, as lanes; may be a view of `raw`."""
     if kind.shape is not None:

@@ -74,10 +74,10 @@ def integer_limits(dtype: int) -> tuple[int, int] | None:
     return _INTEGERS.get(Dtype(dtype)) if dtype in _INTEGERS else None
 
 
-def integer_range(dtype: int) -> tuple[int, int] | None:
-    """As `integer_limits`, for the types a cast takes: those of up to 32 bits (D30, D62)."""
+def is_castable(dtype: int) -> bool:
+    """True for the types a cast takes: floats, and integers of up to 32 bits (D30, D62)."""
     limits = integer_limits(dtype)
-    return None if limits is None or limits[1] >> 32 else limits
+    return float_format(dtype) is not None or (limits is not None and not limits[1] >> 32)
 
 
 def dtype_text(dtype: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import Unsupported
 from dgekit.descriptors.batch import ChannelWork, PacketKind
+from dgekit.numerics.elements import accumulator
 from dgekit.patterns.runs import Runs
 from dgekit.transfers.request import Request
 
@@ -20,7 +21,7 @@ def channel_work(request: Request, dma: int, src: Runs, dst: Runs) -> ChannelWor
                 where=request.where,
                 fix="cast in a transfer of its own",
             )
-        return ChannelWork(dma, src, dst, PacketKind.ADD, src_code, src_code, src_code)
+        return ChannelWork(dma, src, dst, PacketKind.ADD, src_code, int(accumulator(src_code, src_code)), src_code)
     if request.is_cast:  # through fp32 (D62)
         return ChannelWork(dma, src.merged(), dst.merged(), PacketKind.CAST, src_code, int(Dtype.FP32), dst_code)
     return ChannelWork(dma, src.merged(), dst.merged())
