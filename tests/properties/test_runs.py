@@ -14,7 +14,7 @@ from world import INCREMENT, SEMAPHORE, World
 # D1: in elements, a step that holds no whole number of them is refused; the rows of indexed words need not divide
 STEPS = "step_unit"
 SIGNAL: dict[str, Any] = {"semaphore": SEMAPHORE, "increment": INCREMENT}
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=40, deadline=None)
 
 
 def placed(world: World, name: str, side: Leg, dtype: str, values: Any = None) -> Any:
@@ -267,7 +267,7 @@ def test_copy_through_small_rings_or_the_rdm(
     world.expect_signal(done)
 
 
-@EXAMPLES
+@settings(max_examples=20, deadline=None)
 @given(st.data(), st.sampled_from(["CAYMAN", "MARIANA", "MARIANA_PLUS"]), spaces, counts(), dtypes, seeds)
 def test_splitting_never_changes_memory(
     data: st.DataObject, generation: str, ends: tuple[str, str], base: list[int], dtype: str, seed: int
