@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "spec": "Explain a word, field, enum or rule: table, bit diagram, evidence.",
     "choices": "List every modelling switch, its default and why.",
     "neff": "Look into a NEFF file.",
+    "image": "Look into firmware images: list, carve, strings, census, anchors, identify, diff.",
     "log": "Read firmware logs: parse, explain, ring.",
     "schema": "Print the JSON Schema of the program file or of an output.",
 }

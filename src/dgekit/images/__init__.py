@@ -1,0 +1,1 @@
+"""Firmware images: archives and shared objects that hold them, their strings, census, anchors and identity."""
