@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from dgekit.cce.arithmetic import arithmetic_of
 from dgekit.cce.codec import HEADER_BYTES, check_codec, check_header, make_header
+from dgekit.cce.decode import RawPacket, decode_packets
 from dgekit.cce.enums import CceType
 from dgekit.cce.faults import raise_first
 from dgekit.cce.packet import CcePacket
@@ -29,6 +30,7 @@ from dgekit.numerics.reduce import Reduction, reduce_bytes
 from dgekit.numerics.stochastic import LANES, SrLanes
 
 U8 = npt.NDArray[np.uint8]
+U32 = npt.NDArray[np.uint32]
 I64 = npt.NDArray[np.int64]
 
 _EXACT_IN_FP32 = 1 << 24
@@ -136,6 +138,26 @@ def execute(
         written = np.concatenate((written, np.frombuffer(result.header, np.uint8)))
     memory.scatter(starts, lengths, written)
     return result
+
+
+def execute_bds(
+    tx: U32,
+    rx: U32,
+    memory: MemoryLike,
+    choices: Choices,
+    generation: Generation,
+    lanes: SrLanes | None = None,
+) -> list[Result]:
+    """Decode the packets of a stream of BDs, (n, 4) and (m, 4) u32, then carry them out in order.
+
+    Raises ComputeError for BDs that are no compute packet, before anything moves; else as `execute` does.
+    """
+    packets = decode_packets(tx, rx, choices)
+    for packet in packets:
+        if isinstance(packet, RawPacket):
+            raise_first(packet.issues)
+            raise ComputeError("the BDs are no compute packet", rule="cce.3.9", source="cce 3.9")
+    return [execute(packet, memory, choices, generation, lanes) for packet in packets if isinstance(packet, CcePacket)]
 
 
 class Plain:
