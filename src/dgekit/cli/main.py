@@ -91,7 +91,7 @@ def main(argv: list[str] | None = None) -> None:
 
 def run_cli(argv: list[str]) -> int:
     """Run `argv` and return the exit code; nothing but a fault of the tool itself prints a report."""
-    from dgekit.core.errors import DgeError
+    from dgekit.core.errors import DgeError, one_line
 
     _write_any_text()
     try:
@@ -121,7 +121,8 @@ def run_cli(argv: list[str]) -> int:
     except Exception as fault:
         if os.environ.get("DGE_DEBUG"):
             raise
-        click.echo(f"dge: internal fault: {type(fault).__name__}: {fault} [dge.internal]", err=True)
+        told = one_line(f"{type(fault).__name__}: {fault}")
+        click.echo(f"dge: internal fault: {told} [dge.internal] Fix: DGE_DEBUG=1 shows where; please report it", err=True)
         return 70
     return outcome if isinstance(outcome, int) else 0
 
