@@ -3,7 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgekit.core.errors import MemoryFault, Unspecified, UsageError
-from dgekit.machine.semaphores import EVENT, SEM_DEC, SEM_INC, SEM_READ, SEM_SET, Change, Semaphores, window_error
+from dgekit.core.evt_sem import EVENT, SEM_DEC, SEM_INC, SEM_READ, SEM_SET
+from dgekit.machine.semaphores import Change, Semaphores, window_error
 
 
 def test_windows_are_the_specs(rings):

@@ -181,7 +181,7 @@ def test_words_move_the_rows_the_indices_name(data):
     ]
     src, dst = accesses[::-1] if scatter else accesses
     most, run = data.draw(st.sampled_from([2, 4096])), data.draw(st.sampled_from([8, 65536]))
-    with mock.patch.multiple(gather, MAX_INDICES=most, MAX_ELEM=run):
+    with mock.patch.multiple(gather, MAX_INDICES_PER_LEG=most, MAX_ELEM=run):
         built, placement = build("scatter" if scatter else "gather", tensors, src, dst)
     values = data.draw(st.lists(st.integers(0, rows - 1), min_size=lanes, max_size=lanes, unique=lanes <= rows))
     sizes = (data_type.size, table_type.size) if scatter else (table_type.size, data_type.size)
@@ -269,7 +269,7 @@ def test_gather_transpose_words_move_columns(lanes, cols, rows, widest, data):
         Tensor("out", "sbuf", (cols, lanes), BF16),
     ]
     src, dst = Access("table", 0, ((cols + 1, rows), (1, cols))), Access("out")
-    with mock.patch.multiple(gather_transpose, MAX_INDICES=32, MAX_ROW_BYTES=widest):
+    with mock.patch.multiple(gather_transpose, MAX_INDICES_PER_LEG=32, MAX_ROW_BYTES=widest):
         built, placement = build("gather_transpose", tensors, src, dst)
     values = data.draw(st.lists(st.integers(0, rows - 1), min_size=lanes, max_size=lanes))
     table, found = placement.relocations(), {}

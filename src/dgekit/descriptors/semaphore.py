@@ -6,13 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from dgekit.core.evt_sem import REGISTER_BYTES
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch, PacketKind
 from dgekit.descriptors.build import columns, frame, packet_table
 from dgekit.descriptors.expand import joined, set_barrier
 from dgekit.patterns.runs import Runs
-
-SEMAPHORE_BYTES = 4
 
 
 def semaphore_packet(dma: int, value_address: int, inc_address: int, queue: int = 0) -> ChannelBatch:
@@ -21,7 +20,7 @@ def semaphore_packet(dma: int, value_address: int, inc_address: int, queue: int 
     >>> hex(semaphore_packet(0, 0x2000037FFC, 0x2802701828).m2s[0, 0])
     '0xc000004'
     """
-    src, dst = Runs.of([value_address], SEMAPHORE_BYTES), Runs.of([inc_address], SEMAPHORE_BYTES)
+    src, dst = Runs.of([value_address], REGISTER_BYTES), Runs.of([inc_address], REGISTER_BYTES)
     m2s, s2m = columns(src), columns(dst)
     one = np.zeros(1, dtype=np.int64)
     packets = packet_table(ChannelWork(dma, src, dst, PacketKind.SEMAPHORE), one, 1, one, 1)

@@ -9,11 +9,10 @@ from dgekit.core.errors import IllegalWord, LoweringError, Unspecified
 from dgekit.core.generations import Generation
 from dgekit.core.state import NUM_REGISTERS, StateView
 from dgekit.firmware.values import BoundCheck
-from dgekit.words.enums import MAX_INDICES_PER_LEG, Addr4Marker, Addr8MarkerBit
+from dgekit.words.enums import INDEX_BYTES, MAX_INDICES_PER_LEG, PARTITION_OFFSET_BITS, Addr4Marker, Addr8MarkerBit
 from dgekit.words.substructs import ADDR8
 
-INDEX_BYTES = 4
-PARTITION_BYTES = 1 << 18  # what bits 17:0 of an ADDR4 reach; partition 0 of SBUF has all higher bits zero (1.5)
+PARTITION_BYTES = 1 << PARTITION_OFFSET_BITS  # partition 0 of SBUF has all higher bits zero (isa-words 1.5)
 
 
 def leg_address(address: Any, name: str, state: StateView) -> int:

@@ -24,9 +24,8 @@ from dgekit.firmware.addresses import (
     takes_shape_register,
 )
 from dgekit.firmware.values import BoundCheck, DgeShape, Indices, Kind, ShapePair, Tile
-from dgekit.words.enums import IndirectMode
+from dgekit.words.enums import TILE_ROWS, IndirectMode
 from dgekit.words.legs import Leg, element_bytes, legs, sbuf_place
-from dgekit.words.rules_transpose import TILE_ROWS
 
 KIND_OF = {
     "DMA_DIRECT2D": Kind.DIRECT2D,

@@ -16,7 +16,7 @@ from dgekit.firmware.emit import FORMS, emit_program, share_ops
 from dgekit.firmware.reshape import Strategy, walks_tiles
 from dgekit.firmware.values import Backend, DgeShape, Kind, MicroOp, Plan, Program, ShapePair, Share, Tile
 from dgekit.patterns.channels import row_blocks
-from dgekit.words.rules_transpose import LINE_BYTES
+from dgekit.words.enums import LINE_BYTES
 
 MAX_TILES = 1 << 16  # far more than an SBUF holds; a larger word takes the ordinary way
 

@@ -13,8 +13,8 @@ from dgekit.descriptors.batch import ChannelWork, PacketKind
 from dgekit.firmware.indirection import Mask, check_reach
 from dgekit.firmware.values import DgeShape, ShapePair, Share
 from dgekit.patterns.runs import I64, Runs
+from dgekit.words.enums import TILE_COLUMNS, TILE_ROWS
 
-TILE_ROWS, TILE_COLS = 16, 128  # the crossbar's tile (isa-words 4.5)
 LANES, COLUMNS = 1, 0  # dimensions of the source: gather_dim is Y (isa-words 4.5)
 
 
@@ -62,7 +62,7 @@ def _lane_blocks(lanes: I64, rows: int) -> list[tuple[int, int]]:
 def _column_blocks(src: DgeShape) -> list[tuple[int, int]]:
     """(first column, columns) of every tile across; single columns where a row is not contiguous."""
     count = src.num[COLUMNS]
-    width = TILE_COLS if src.step[COLUMNS] == src.elem_size else 1
+    width = max(TILE_COLUMNS.values()) if src.step[COLUMNS] == src.elem_size else 1
     return [(lo, min(width, count - lo)) for lo in range(0, count, width)]
 
 

@@ -15,10 +15,9 @@ import numpy.typing as npt
 from dgekit.core.dtypes import dtype_info
 from dgekit.core.errors import LoweringError, Unspecified, Unsupported
 from dgekit.firmware.values import DgeShape, Indices, ShapePair
-from dgekit.patterns.runs import I64, MAX_RUNS, Runs
+from dgekit.patterns.runs import ADDRESS_END, I64, MAX_RUNS, Runs
 
 _U32 = 0xFFFF_FFFF
-_ADDRESS_END = 1 << 63
 Mask = npt.NDArray[np.bool_]
 
 
@@ -212,7 +211,7 @@ def check_reach(shape: DgeShape, vector: tuple[int, ...] | None, dim: int, keep:
             used = [i & _U32 for i, kept in zip(vector, keep.tolist(), strict=True) if kept] or [0]
         low += min(step * min(used), step * max(used))
         high += max(step * min(used), step * max(used))
-    if low < 0 or high + shape.elem_size > _ADDRESS_END:
+    if low < 0 or high + shape.elem_size > ADDRESS_END:
         raise LoweringError(
             f"rows from {low:#x} to {high:#x} leave the address space",
             rule="patterns.address",

@@ -20,22 +20,13 @@ from dgekit.firmware.values import Backend
 from dgekit.patterns.channels import row_blocks
 from dgekit.patterns.runs import Runs, runs
 from dgekit.patterns.walk import Walk
-from dgekit.transfers.transfer import Compare, Update, Wait
-from dgekit.words.enums import AddrMode, DescMode, SemaUpdateMode, WaitMode
+from dgekit.transfers.events import COMPARES, WAIT_FOR_NOTHING
+from dgekit.transfers.transfer import Update, Wait
+from dgekit.words.enums import DESCRIPTOR_REGISTERS, AddrMode, DescMode, SemaUpdateMode, WaitMode
 from dgekit.words.legs import element_bytes, step_bytes
 from dgekit.words.structs import DmaCopy2D, DmaImmediate
 
 KINDS = frozenset({"DMA_IMMEDIATE", "DMA_COPY2D"})
-BD_REGISTERS = 4
-
-_COMPARES: dict[int, Compare] = {
-    WaitMode.WAIT_FOR_SEM_EQ_IMM: "eq",
-    WaitMode.WAIT_FOR_SEM_LT_IMM: "lt",
-    WaitMode.WAIT_FOR_SEM_LE_IMM: "le",
-    WaitMode.WAIT_FOR_SEM_GT_IMM: "gt",
-    WaitMode.WAIT_FOR_SEM_GE_IMM: "ge",
-}
-_NO_WAIT = (WaitMode.NONE, WaitMode.UNORDERED)
 _COPY_OPS = (bd.SdmaOp.NONE, bd.SdmaOp.CME)
 
 
@@ -79,10 +70,10 @@ def run(word: Any, state: StateView, generation: Generation, choices: Choices, e
 def wait_of(word: DmaImmediate | DmaCopy2D) -> tuple[Wait, ...]:
     """What the word waits for; raises Unspecified for the register forms, IllegalWord for a mode v5 lacks."""
     mode = int(word.wait_sema_mode)
-    if mode in _NO_WAIT:
+    if mode in WAIT_FOR_NOTHING:
         return ()
-    if mode in _COMPARES:
-        return (Wait(int(word.wait_sema_idx), int(word.wait_sema_value), _COMPARES[mode]),)
+    if mode in COMPARES:
+        return (Wait(int(word.wait_sema_idx), int(word.wait_sema_value), COMPARES[mode]),)
     if mode in list(WaitMode) and mode >= WaitMode.WAIT_FOR_SEM_EQ_REG and mode != WaitMode.INVALID:
         raise Unspecified(
             f"no source says which parts of a {WaitMode(mode).name} wait are registers in {word.kind}",
@@ -124,8 +115,8 @@ def descriptors_of(word: DmaImmediate, state: StateView) -> tuple[InlineDescript
 
 
 def _from_registers(first: int, state: StateView) -> bytes:
-    _require_registers(first, BD_REGISTERS, "descriptor_reg")
-    return b"".join(state.register(first + i).to_bytes(4, "little") for i in range(BD_REGISTERS))
+    _require_registers(first, DESCRIPTOR_REGISTERS, "descriptor_reg")
+    return b"".join(state.register(first + i).to_bytes(4, "little") for i in range(DESCRIPTOR_REGISTERS))
 
 
 def _immediate(word: DmaImmediate, state: StateView, choices: Choices, events: EventLog) -> tuple[ChannelWork, ...]:

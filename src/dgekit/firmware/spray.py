@@ -15,8 +15,8 @@ from dgekit.descriptors.batch import DescriptorBatch
 from dgekit.descriptors.doorbell import LEGS, doorbell_address, unit_base
 from dgekit.firmware.indirection import index_vectors
 from dgekit.firmware.values import DgeShape, Indices, Kind, Plan, ShapePair
+from dgekit.words.enums import INDEX_BYTES
 
-INDEX_BYTES = 4  # u32 indices
 VECTOR_LANES = 16  # u32 lanes of one 512-bit vector: the model logs index work by such groups (DESIGN)
 NEST = 5  # dimensions of the generation loop
 _NO_LIMIT = 0xFFFF_FFFF

@@ -11,7 +11,8 @@ from dgekit.core.generations import DEFAULT, Generation
 from dgekit.frontends.neff.instructions import StreamReader
 from dgekit.frontends.neff.movements import Context, queues_by_any_name, touched_variables
 from dgekit.frontends.neff.read import Neff, Subgraph
-from dgekit.frontends.neff.variables import MEMORY_LIMIT, member_contents, place_variables
+from dgekit.frontends.neff.variables import member_contents, place_variables
+from dgekit.transfers.placement import MEMORY_LIMIT
 from dgekit.transfers.transfer import Item, Mode, Workload
 from dgekit.words.enums import WORD_SIZE, Opcode
 

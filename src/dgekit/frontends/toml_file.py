@@ -16,8 +16,9 @@ from dgekit.core.errors import DgeError, InputError
 from dgekit.frontends.place import Place
 from dgekit.frontends.program.keys import PROGRAM
 from dgekit.frontends.program.state import read_state
-from dgekit.frontends.program.tensors import MEMORY_LIMIT, read_tensors, tensor_issues
+from dgekit.frontends.program.tensors import read_tensors, tensor_issues
 from dgekit.frontends.program.transfers import read_transfers
+from dgekit.transfers.placement import MEMORY_LIMIT
 from dgekit.transfers.transfer import Workload
 
 MAX_BYTES = 4 << 20
@@ -55,7 +56,7 @@ def loads(
     >>> loads('[tensors.x]\\nspace="hbm"\\nshape=[4]\\ndtype="int8"').tensors[0].nbytes
     4
     """
-    return read_document(_parse(text, name), base_dir, name=name, memory_limit=memory_limit)
+    return read_document(parse_toml(text, name), base_dir, name=name, memory_limit=memory_limit)
 
 
 def read_document(
@@ -76,7 +77,7 @@ def read_document(
         generation=generation,
         tensors=tensors,
         items=items,
-        choices=_choices(program["choices"] or {}, place.key("choices")),
+        choices=read_choices(program["choices"] or {}, place.key("choices")),
         state=read_state(program, place, names),
         base_dir=base_dir,
         source=name,
@@ -84,7 +85,8 @@ def read_document(
     )
 
 
-def _parse(text: str, name: str) -> dict[str, Any]:
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """The tables of a TOML text; raises InputError with the line, and for a text beyond the limits."""
     if len(text) > MAX_BYTES:
         raise _too_large(len(text), name)
     long_key = _LONG_KEY.search(text)
@@ -114,7 +116,8 @@ def _too_large(size: int, name: str) -> InputError:
     )
 
 
-def _choices(table: dict[str, Value], place: Place) -> dict[str, Value]:
+def read_choices(table: dict[str, Value], place: Place) -> dict[str, Value]:
+    """The switches of a `choices` table; raises InputError at the key that is none or has no such value."""
     found = {}
     for name, value in table.items():
         try:

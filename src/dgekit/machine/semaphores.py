@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dgekit.core.errors import DgeError, MemoryFault, Unspecified, UsageError
+from dgekit.core.evt_sem import EVENT, REGISTER_BYTES, SEM_DEC, SEM_INC, SEM_READ, SEM_SET
 from dgekit.core.state import NUM_SEMAPHORES
 
-NUM_EVENTS = 256
-STRIDE = 4
-
-# offset of each register file inside the EVT_SEM window (rings 4.2, driver)
-EVENT, SEM_READ, SEM_SET, SEM_INC, SEM_DEC = 0x0000, 0x1000, 0x1400, 0x1800, 0x1C00
+NUM_EVENTS = NUM_SEMAPHORES
 _FILES = {EVENT: "event", SEM_READ: "read", SEM_SET: "set", SEM_INC: "inc", SEM_DEC: "dec"}
-_FILE_SIZE = NUM_SEMAPHORES * STRIDE
+_FILE_SIZE = NUM_SEMAPHORES * REGISTER_BYTES
 
 
 def signed32(value: int) -> int:
@@ -96,46 +93,41 @@ def window_error(offset: int, size: int, *, reading: bool) -> DgeError | None:
     """Why an access of `size` bytes at `offset` of the EVT_SEM window is refused, or None when it is legal."""
     file = next((start for start in _FILES if start <= offset < start + _FILE_SIZE), None)
     values = {"offset": offset, "size": size}
-    if size != STRIDE or offset % STRIDE:
-        text = (
-            f"semaphores and events take aligned {STRIDE}-byte accesses, not {size} bytes at window offset {offset:#x}"
+    if size != REGISTER_BYTES or offset % REGISTER_BYTES:
+        return MemoryFault(
+            f"semaphores and events take aligned {REGISTER_BYTES}-byte accesses, not {size} bytes at window offset "
+            f"{offset:#x}",
+            rule="memory.evt_sem",
+            values=values,
+            source="rings 4.2",
         )
-        return MemoryFault(text, rule="memory.evt_sem", values=values, source="rings 4.2")
     if file is None:
         return MemoryFault(
             f"no semaphore or event is at window offset {offset:#x}", rule="memory.evt_sem", values=values
         )
-    index = (offset - file) // STRIDE
+    place = offset - file
+    index = place // REGISTER_BYTES
     if reading and file not in (EVENT, SEM_READ):
         return Unspecified(
             f"no source says what reading the {_FILES[file]} window of semaphore {index} returns",
             rule="rings.4.2",
             values=values,
-            fix=f"read at window offset {SEM_READ + index * STRIDE:#x}",
+            fix=f"read at window offset {SEM_READ + place:#x}",
         )
     if not reading and file == SEM_READ:
         return MemoryFault(
             f"the read window of semaphore {index} takes no writes",
             rule="memory.evt_sem",
             values=values,
-            fix=f"write at window offset {SEM_SET + index * STRIDE:#x} to set it, {SEM_INC + index * STRIDE:#x} to add",
+            fix=f"write at window offset {SEM_SET + place:#x} to set it, {SEM_INC + place:#x} to add",
         )
     return None
 
 
-def window_address(window_base: int, file: int, index: int) -> int:
-    """SoC address of entry `index` of a register file (EVENT, SEM_READ, SEM_SET, SEM_INC, SEM_DEC).
-
-    >>> hex(window_address(0x2802700000, SEM_INC, 10))
-    '0x2802701828'
-    """
-    return window_base + file + index * STRIDE
-
-
 def _register(offset: int, *, reading: bool) -> tuple[int, int]:
     """The register file and the index at a window offset."""
-    error = window_error(offset, STRIDE, reading=reading)
+    error = window_error(offset, REGISTER_BYTES, reading=reading)
     if error is not None:
         raise error
     file = max(start for start in _FILES if start <= offset)
-    return file, (offset - file) // STRIDE
+    return file, (offset - file) // REGISTER_BYTES

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dgekit.core.choices import Choices
 from dgekit.core.errors import DgeError, Issue, LoweringError
 from dgekit.core.events import EventLog
+from dgekit.core.evt_sem import SEM_INC, register_address
 from dgekit.core.generations import Generation
 from dgekit.core.state import REG_CARVEOUT, REG_DMA_CONFIG, REG_FEATURE_FLAGS, ShapeRegister, StateView
 from dgekit.descriptors.notification import ErrorRecord, decode_record
@@ -29,7 +30,6 @@ from dgekit.machine.notify import NotificationQueue
 from dgekit.machine.prepare import NO_EFFECT, Lowering, Prepared, prepare
 from dgekit.machine.results import RunResult, TensorResult, TransferResult
 from dgekit.machine.scheduler import run_in_order
-from dgekit.machine.semaphores import SEM_INC, window_address
 from dgekit.patterns.runs import runs
 from dgekit.transfers.indices import index_walk
 from dgekit.transfers.placement import Placed, Placement, place
@@ -166,8 +166,7 @@ class Session:
     def increment_pairs(self, dmas: Iterable[int], semaphore: int, increment: int, core: int) -> list[EngineIncrement]:
         """A semaphore pair for each engine, with a value word of its own for each distinct increment (D33)."""
         ordinal = self.ordinals.setdefault(increment, len(self.ordinals))
-        layout = self.generation.address_map
-        inc = window_address(layout.tpb_bases[core] + layout.evt_sem_offset, SEM_INC, semaphore)
+        inc = register_address(self.generation, core, SEM_INC, semaphore)
         return [
             EngineIncrement(dma, self.placement.semaphore_word_address(dma, ordinal, core), inc, increment)
             for dma in dmas

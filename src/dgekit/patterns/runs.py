@@ -15,7 +15,7 @@ from dgekit.patterns.walk import Walk
 I64 = npt.NDArray[np.int64]
 
 MAX_RUNS = 1 << 24  # one ring cannot hold more BDs (rings 2.5); keeps a hostile shape from filling the memory
-_ADDRESS_END = 1 << 63
+ADDRESS_END = 1 << 63
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +114,7 @@ def _may_touch(walk: Walk) -> bool:
 
 def _check_addresses(walk: Walk) -> None:
     low, high = walk.span()
-    if low < 0 or high > _ADDRESS_END:
+    if low < 0 or high > ADDRESS_END:
         raise LoweringError(
             f"a walk from {low:#x} to {high:#x} leaves the address space",
             rule="patterns.address",

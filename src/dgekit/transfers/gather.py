@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator
 
 from dgekit.core.dtypes import DtypeInfo
 from dgekit.core.errors import Unsupported
-from dgekit.transfers.indices import ALL_CHANNELS, MAX_INDICES, IndexVector, index_bound, index_vector
+from dgekit.transfers.indices import IndexVector, index_bound, index_vector
 from dgekit.transfers.overlap import check_overlap
 from dgekit.transfers.pack import Side, bound_register, bound_values, finish, pseudo_word
 from dgekit.transfers.request import Request, copy_dtypes
 from dgekit.transfers.rows import Piece, RowPlan, block_count, lane_blocks, row_plan
 from dgekit.transfers.shapes import MAX_ELEM, MAX_WORDS
 from dgekit.transfers.values import Built
-from dgekit.words.enums import ComputeOp, DgeOpcode, IndirectMode
+from dgekit.words.enums import MAX_INDICES_PER_LEG, POOLING_NUM_CHANNELS, ComputeOp, DgeOpcode, IndirectMode
 from dgekit.words.structs import BoundCheckReg, DmaIndirectFlags, PseudoDmaDirect2D, PseudoDmaExt
 
 WordPair = tuple[PseudoDmaDirect2D, PseudoDmaExt]
@@ -60,7 +60,7 @@ def _check_direct_bound(request: Request) -> None:
 def _words(
     request: Request, plan: RowPlan, vector: IndexVector, types: Types, bound: BoundCheckReg
 ) -> Iterator[WordPair]:
-    pieces, blocks = plan.piece_count(MAX_ELEM), block_count(plan.lanes, MAX_INDICES)
+    pieces, blocks = plan.piece_count(MAX_ELEM), block_count(plan.lanes, MAX_INDICES_PER_LEG)
     if pieces * blocks > MAX_WORDS:
         raise Unsupported(
             f"{pieces} pieces of a row times {blocks} stretches of indices need {pieces * blocks} words, more than the "
@@ -70,7 +70,7 @@ def _words(
             values={"words": pieces * blocks, "limit": MAX_WORDS},
             fix="make the rows contiguous on both legs",
         )
-    for first, start, step, lanes in lane_blocks(plan.lanes, MAX_INDICES):
+    for first, start, step, lanes in lane_blocks(plan.lanes, MAX_INDICES_PER_LEG):
         for piece in plan.pieces(MAX_ELEM):
             row = (start, step if lanes > 1 else None, lanes)
             yield _word(request, plan, piece, row, types, bound), _extension(request, vector, first)
@@ -98,7 +98,7 @@ def _extension(request: Request, vector: IndexVector, first: int) -> PseudoDmaEx
     place = {"dst_idx_start_addr" if scatter else "src_idx_start_addr": vector.address(first)}
     return PseudoDmaExt(
         flags=flags,
-        idx_num_active_channels=ALL_CHANNELS,
+        idx_num_active_channels=POOLING_NUM_CHANNELS,
         compute_op=ComputeOp.ADD if transfer.accumulate else ComputeOp.NONE,
         **place,
     )

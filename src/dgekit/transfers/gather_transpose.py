@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from dgekit.transfers.indices import ALL_CHANNELS, MAX_INDICES, IndexVector, index_bound, index_vector
+from dgekit.transfers.indices import IndexVector, index_bound, index_vector
 from dgekit.transfers.overlap import check_overlap
 from dgekit.transfers.pack import Side, bound_register, bound_values, finish, pseudo_word
 from dgekit.transfers.request import Request
-from dgekit.transfers.transpose import DESTINATION_ALIGN, TILE_ROWS
 from dgekit.transfers.values import Built
-from dgekit.words.enums import DgeOpcode, IndirectDim, IndirectMode
+from dgekit.words.enums import (
+    GATHER_ELEM_SIZE,
+    LINE_BYTES,
+    MAX_INDICES_PER_LEG,
+    POOLING_NUM_CHANNELS,
+    TILE_ROWS,
+    DgeOpcode,
+    IndirectDim,
+    IndirectMode,
+)
 from dgekit.words.structs import BoundCheckReg, DmaIndirectFlags, PseudoDmaDirect2D, PseudoDmaExt
 
 ELEMENT_BYTES = 2
-MAX_ROW_BYTES = 256  # elem_size is 2..256 (isa-words 4.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +96,9 @@ def _check_rules(request: Request, lookup: Lookup) -> None:
         (g.cols == 1 or g.src_col == g.size, "isa.4.5.elem_size", "a column step of", g.src_col, f"{g.size} bytes"),
         (g.dst_col == g.size, "isa.3.4", "a step between indices of", g.dst_col, f"{g.size} bytes"),
         (g.src % ELEMENT_BYTES == 0, "isa.4.5.src_align", "a source address of", g.src, "a multiple of 2"),
-        (g.dst % DESTINATION_ALIGN == 0, "isa.4.5.dst_align", "a destination address of", g.dst, "a multiple of 32"),
+        (g.dst % LINE_BYTES == 0, "isa.4.5.dst_align", "a destination address of", g.dst, "a multiple of 32"),
         (
-            g.cols == 1 or g.dst_row % DESTINATION_ALIGN == 0,
+            g.cols == 1 or g.dst_row % LINE_BYTES == 0,
             "isa.4.5.step32",
             "a destination row step of",
             g.dst_row,
@@ -112,9 +119,9 @@ def _check_rules(request: Request, lookup: Lookup) -> None:
 def _words(
     request: Request, lookup: Lookup, vector: IndexVector, bounds: tuple[BoundCheckReg, BoundCheckReg]
 ) -> Iterator[tuple[PseudoDmaDirect2D, PseudoDmaExt]]:
-    widest = MAX_ROW_BYTES // lookup.size
-    for first in range(0, lookup.indices, MAX_INDICES):
-        lanes = min(MAX_INDICES, lookup.indices - first)
+    widest = max(GATHER_ELEM_SIZE) // lookup.size
+    for first in range(0, lookup.indices, MAX_INDICES_PER_LEG):
+        lanes = min(MAX_INDICES_PER_LEG, lookup.indices - first)
         for column in range(0, lookup.cols, widest):
             cols = min(widest, lookup.cols - column)
             src_at = lookup.src + column * lookup.src_col
@@ -123,7 +130,7 @@ def _words(
                 _word(request, lookup, (src_at, dst_at), lanes, cols, bounds),
                 PseudoDmaExt(
                     flags=DmaIndirectFlags(indirect_mode=IndirectMode.SRC_INDIRECTION, gather_dim=IndirectDim.Y),
-                    idx_num_active_channels=ALL_CHANNELS,
+                    idx_num_active_channels=POOLING_NUM_CHANNELS,
                     src_idx_start_addr=vector.address(first),
                 ),
             )

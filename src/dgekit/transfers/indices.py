@@ -14,12 +14,8 @@ from dgekit.transfers.placement import Placed
 from dgekit.transfers.request import Request
 from dgekit.transfers.transfer import Bound
 from dgekit.transfers.values import Staging
+from dgekit.words.enums import INDEX_BYTES, PARTITION_OFFSET_BITS
 from dgekit.words.structs import Addr4Immediate
-
-INDEX_BYTES = 4
-MAX_INDICES = 4096
-ALL_CHANNELS = 128  # the only legal idx_num_active_channels (isa-words C11)
-PARTITION_OFFSET_BITS = 18  # bits 17:0 of an ADDR4 (isa-words 1.5)
 
 
 @dataclass(frozen=True, slots=True)

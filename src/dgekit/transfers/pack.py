@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dgekit.core.dtypes import DtypeInfo
+from dgekit.core.state import NUM_REGISTERS
 from dgekit.patterns.walk import Walk
 from dgekit.transfers.request import Leg, Request
 from dgekit.transfers.transfer import Bound
 from dgekit.transfers.values import BuiltWord
-from dgekit.words.enums import DgeOpcode
+from dgekit.words.enums import ELEM_SIZE_ZERO_MEANS, DgeOpcode
 from dgekit.words.structs import (
     Addr8Immediate,
     BoundCheckReg,
@@ -20,10 +21,8 @@ from dgekit.words.structs import (
     PseudoDmaExt,
 )
 
-ELEM_MASK = 0xFFFF
 OFFSET_END = 1 << 32
 STEP_LIMIT = 1 << 31
-MAX_REGISTER = 63
 REGISTER_END = 1 << 32
 SPARE_REGISTERS = range(62)  # the compiler keeps 62 and 63 (isa-words 0)
 
@@ -62,13 +61,13 @@ def pseudo_word(
         src_start_addr=_address(src),
         src_step_elem=_steps(request, src, unit[0]),
         src_num_elem=_counts(src),
-        src_elem_size=src.elem_size & ELEM_MASK,  # 65536 is stored as 0
+        src_elem_size=src.elem_size % ELEM_SIZE_ZERO_MEANS,  # 65536 is stored as 0
         src_bound_reg=src.bound,
         dst_bound_reg=dst.bound,
         dst_start_addr=_address(dst),
         dst_step_elem=_steps(request, dst, unit[1]),
         dst_num_elem=_counts(dst),
-        dst_elem_size=dst.elem_size & ELEM_MASK,
+        dst_elem_size=dst.elem_size % ELEM_SIZE_ZERO_MEANS,
         in_dtype=types[0].code,
         out_dtype=types[1].code,
     )
@@ -111,11 +110,11 @@ def bound_register(request: Request, bound: Bound | None, *, silent: bool = Fals
     """The bound byte of one leg, all zero without a bound; raises LoweringError for a register that does not exist."""
     if bound is None:
         return BoundCheckReg()
-    if not 0 <= bound.register <= MAX_REGISTER:
+    if not 0 <= bound.register < NUM_REGISTERS:
         raise request.refuse(
-            f"bound register {bound.register} is outside 0..{MAX_REGISTER}",
+            f"bound register {bound.register} is outside 0..{NUM_REGISTERS - 1}",
             "isa.C8",
-            {"register": bound.register, "maximum": MAX_REGISTER},
+            {"register": bound.register, "maximum": NUM_REGISTERS - 1},
         )
     quiet = silent or not bound.notify
     return BoundCheckReg(bc_reg=bound.register, bc_disable_oob_error_notif=int(quiet), bc_enabled=1)

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from dgekit.core.errors import LoweringError, Unsupported
-from dgekit.core.generations import Generation
+from dgekit.core.evt_sem import REGISTER_BYTES
+from dgekit.core.generations import GIB, Generation
+from dgekit.patterns.channels import ROWS_PER_DMA
 from dgekit.transfers.allocation import (
     SBUF_ALIGN,
     SEMAPHORE_BYTES,
@@ -27,8 +29,7 @@ from dgekit.transfers.allocation import (
 )
 from dgekit.transfers.transfer import Tensor
 
-SEMAPHORE_WORD = 4
-PARTITIONS_PER_ENGINE = 8
+MEMORY_LIMIT = 4 * GIB  # of one program's tensors: a limit of this tool
 MAX_VAR_ID = (1 << 24) - 1
 
 
@@ -139,7 +140,7 @@ class Placement:
         >>> hex(place([], CAYMAN).semaphore_word_address(5))
         '0x2000a37ffc'
         """
-        words = SEMAPHORE_BYTES // SEMAPHORE_WORD
+        words = SEMAPHORE_BYTES // REGISTER_BYTES
         if not 0 <= ordinal < words:
             raise LoweringError(
                 f"a program has at most {words} distinct static increments, this is number {ordinal + 1}",
@@ -149,8 +150,8 @@ class Placement:
                 fix="use fewer different values of increment with mode none",
             )
         generation = self.generation
-        partition = PARTITIONS_PER_ENGINE * engine
-        column = generation.active_bytes - SEMAPHORE_WORD * (ordinal + 1)
+        partition = ROWS_PER_DMA * engine
+        column = generation.active_bytes - REGISTER_BYTES * (ordinal + 1)
         return generation.sbuf_base(core) + partition * generation.partition_stride + column
 
 

@@ -17,9 +17,9 @@ from dgekit.patterns.walk import Walk
 from dgekit.transfers.access import access_walk, element_type
 from dgekit.transfers.placement import Placed, Placement
 from dgekit.transfers.transfer import Access, Transfer
+from dgekit.words.enums import MAX_PRIORITY_CLASS
 
 MAX_INCREMENT = 255
-MAX_PRIORITY = 4
 _WIDE_INTEGERS = (Dtype.INT64, Dtype.UINT64)
 
 
@@ -111,7 +111,7 @@ def _check_numbers(request: Request) -> None:
     ranges: tuple[tuple[str, int, Collection[int]], ...] = (
         ("semaphore", transfer.semaphore or 0, range(NUM_SEMAPHORES)),
         ("increment", transfer.increment, range(MAX_INCREMENT + 1)),
-        ("priority", transfer.priority, range(MAX_PRIORITY + 1)),
+        ("priority", transfer.priority, range(MAX_PRIORITY_CLASS + 1)),
     )
     for name, value, legal in ranges:
         if value not in legal:

@@ -9,12 +9,13 @@ from dgekit.core.errors import Unsupported
 from dgekit.patterns.algebra import common_shape, fold_pair
 from dgekit.patterns.walk import Walk
 from dgekit.transfers.request import Request
+from dgekit.words.enums import ELEM_SIZE_ZERO_MEANS
 
 Pair = tuple[Walk, Walk]
 
 WORD_DIMS = 2
 MAX_COUNT = 0xFFFF
-MAX_ELEM = 1 << 16
+MAX_ELEM = ELEM_SIZE_ZERO_MEANS
 MAX_WORDS = 1 << 14  # a limit of this tool: one transfer of 1 MiB of words is a mistake, not a program
 
 

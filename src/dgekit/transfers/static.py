@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dgekit.core.choices import Choices
 from dgekit.core.errors import Issue, Unsupported
+from dgekit.core.evt_sem import SEM_INC, register_address
 from dgekit.core.generations import Generation
 from dgekit.core.state import MemoryReader
 from dgekit.descriptors.batch import ChannelWork, PacketKind
@@ -15,17 +16,15 @@ from dgekit.patterns.algebra import common_shape, fold_pair
 from dgekit.patterns.channels import dma_count, partitions_touched, row_blocks, split_channels
 from dgekit.patterns.runs import Runs, element_starts, runs
 from dgekit.patterns.walk import Walk
-from dgekit.transfers.indices import INDEX_BYTES, index_walk
+from dgekit.transfers.indices import index_walk
 from dgekit.transfers.overlap import check_overlap
 from dgekit.transfers.placement import Placement
 from dgekit.transfers.request import Leg, Request, check_same_count, copy_dtypes, open_request
 from dgekit.transfers.static_rows import gather_transpose_work, indirect_work
 from dgekit.transfers.transfer import Item, Transfer
-from dgekit.transfers.transpose import TILE_ROWS, Geometry, tile_refusal, transpose_geometry
+from dgekit.transfers.transpose import Geometry, tile_refusal, transpose_geometry
 from dgekit.transfers.work import channel_work
-
-SEMAPHORE_INC = 0x1800  # of the EVT_SEM block (rings 4.2)
-SEMAPHORE_STRIDE = 4
+from dgekit.words.enums import INDEX_BYTES, TILE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,7 @@ def _increments(request: Request, ordinals: Mapping[int, int]) -> tuple[EngineIn
     transfer, generation, core = request.transfer, request.generation, request.core
     if transfer.semaphore is None:
         return ()
-    layout = generation.address_map
-    window = layout.tpb_bases[core] + layout.evt_sem_offset + SEMAPHORE_INC + SEMAPHORE_STRIDE * transfer.semaphore
+    window = register_address(generation, core, SEM_INC, transfer.semaphore)
     amount = static_increment(transfer)
     if amount not in ordinals:
         raise request.refuse(

@@ -21,6 +21,7 @@ Space = Literal["hbm", "sbuf"]
 Op = Literal["copy", "transpose", "gather", "scatter", "gather_transpose", "reduce"]
 Mode = Literal["unknown", "none", "swdge", "hwdge"]
 OPS: tuple[Op, ...] = ("copy", "transpose", "gather", "scatter", "gather_transpose", "reduce")
+ENGINES = ("pe", "act", "pool", "dve", "sp")  # the processors whose streams hold words
 MODES: tuple[Mode, ...] = ("unknown", "none", "swdge", "hwdge")
 
 

@@ -13,12 +13,8 @@ from dgekit.transfers.pack import Side, bound_register, bound_values, finish, ps
 from dgekit.transfers.request import Request
 from dgekit.transfers.shapes import MAX_COUNT
 from dgekit.transfers.values import Built
-from dgekit.words.enums import DgeOpcode
+from dgekit.words.enums import LINE_BYTES, TILE_COLUMNS, TILE_ROWS, DgeOpcode
 from dgekit.words.structs import PseudoDmaDirect2D, PseudoDmaExt
-
-TILE_ROWS = 16
-TILE_ROW_BYTES = {2: 256, 4: 256}  # 128 columns of 2 bytes, 64 of 4 (isa-words 4.4)
-DESTINATION_ALIGN = 32
 
 Matrix = tuple[int, int, int, int]
 Dims = tuple[tuple[int | None, int], ...]
@@ -43,7 +39,7 @@ class Geometry:
     @property
     def tile_cols(self) -> int:
         """The most columns one tile may have; 0 for a size that has no tiles."""
-        return TILE_ROW_BYTES.get(self.size, 0) // self.size
+        return TILE_COLUMNS.get(self.size, 0)
 
     def columns(self, lo: int, hi: int) -> Geometry:
         """Only the source columns lo..hi-1."""
@@ -121,7 +117,7 @@ def _matrix(request: Request, name: str, walk: Walk) -> Matrix:
 def tile_refusal(request: Request, geometry: Geometry) -> LoweringError | None:
     """Why a transpose cannot be tiles of 16 rows (isa-words 4.4), None when it can."""
     g = geometry
-    stride, align = request.generation.partition_stride, DESTINATION_ALIGN
+    stride, align = request.generation.partition_stride, LINE_BYTES
     sizes = _legal_sizes(request)
     rules = (
         (g.size in sizes, "isa.C12", "an element of", g.size, f"{sizes} bytes"),

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum, IntFlag
+from types import MappingProxyType
 from typing import Final
 
+from dgekit.core import state
 from dgekit.core.dtypes import Dtype
 from dgekit.core.evidence import Evidence
 from dgekit.layout import spelled, spelling
 
 # Constants of the words (isa-words 0, 1.3, 1.5, 3.1); all high, observed, the last one medium, inferred.
-NUM_DGE_SHAPE_REGISTERS: Final = 4
+NUM_DGE_SHAPE_REGISTERS: Final = state.NUM_SHAPE_REGISTERS
+NUM_SEMAPHORES: Final = state.NUM_SEMAPHORES
+NUM_REGISTERS: Final = state.NUM_REGISTERS
 POOLING_NUM_CHANNELS: Final = 128
-NUM_SEMAPHORES: Final = 256
-NUM_REGISTERS: Final = 64
 MAX_INDICES_PER_LEG: Final = 4096
 MAX_PRIORITY_CLASS: Final = 4
 ADDR8_MARKER_MASK: Final = 0xFC
@@ -27,6 +29,15 @@ ELEM_SIZE_ZERO_MEANS: Final = 65536
 
 WORD_SIZE: Final = 64
 INST_WORD_LEN: Final = 0x10
+INDEX_BYTES: Final = 4  # u32 (isa-words 4.3)
+PARTITION_OFFSET_BITS: Final = 18  # bits 17:0 of a PARTITION_OFFSET (isa-words 1.5)
+DESCRIPTOR_REGISTERS: Final = 4  # that hold one 16-byte descriptor (isa-words 1.11)
+
+# Transposes (isa-words 4.4, 4.5): the tile of the crossbar and what it is aligned to, in bytes
+TILE_ROWS: Final = 16
+TILE_COLUMNS: Final = MappingProxyType({2: 128, 4: 64})  # widest tile by bytes of the dtype
+LINE_BYTES: Final = 32
+GATHER_ELEM_SIZE: Final = range(2, 257)
 
 
 class Opcode(IntEnum):

@@ -11,6 +11,7 @@ from typing import Any
 from dgekit.core.dtypes import Dtype
 from dgekit.layout import Field
 from dgekit.words.enums import (
+    DESCRIPTOR_REGISTERS,
     NUM_DGE_SHAPE_REGISTERS,
     NUM_REGISTERS,
     POOLING_NUM_CHANNELS,
@@ -33,7 +34,6 @@ _GEN = ("EXTENDED_RDMA_DESC_GEN",)
 _EXTENDED = ("EXTENDED", *_RDMA)
 _QUEUE_WORDS = ("PSEUDO_DMA_TRIGGER", "PSEUDO_DMA_REARM", "PSEUDO_DMA_SWAP_QUEUE_SET")
 
-DESCRIPTOR_REGISTERS = 4
 DMA_ENGINE_MASK = 0xFFFF
 RDMA_ENGINE_COUNTS = frozenset({1, 2, 4, 8, 16})
 QUEUE_NAME_BYTES = 32

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from dgekit.core.errors import DgeError, Issue
-from dgekit.words.enums import DgeOpcode
+from dgekit.words.enums import TILE_COLUMNS, TILE_ROWS, DgeOpcode
 from dgekit.words.legs import SHAPE_REG_BIT, VAR_ID_BIT, Leg, dtype_bits, legs
 from dgekit.words.resolve import repack
 from dgekit.words.rules import Finding, Subject, rule
 from dgekit.words.rules_common import is_member
-from dgekit.words.rules_transpose import TILE_COLUMNS, TILE_ROWS
 from dgekit.words.structs import Addr8Reg
 
 _PSEUDO = ("PSEUDO_DMA_DIRECT2D",)
 _EXT = ("PSEUDO_DMA_EXT",)
-FULL_TILE_COLUMNS = 128
+FULL_TILE_COLUMNS = max(TILE_COLUMNS.values())
 
 
 @rule("isa.4.6.dge_op", "dge_op is 0 to 3; on SUNDA 0 or 1.", source="4.6", words=_PSEUDO)
@@ -93,7 +92,7 @@ def _ext_rows(s: Subject) -> Iterator[Finding]:
 def _ext_columns(s: Subject) -> Iterator[Finding]:
     columns = s.word.tile_src_cols
     values = {"columns": columns, "legal": [0, FULL_TILE_COLUMNS]}
-    if columns > max(TILE_COLUMNS.values()):
+    if columns > FULL_TILE_COLUMNS:
         yield Finding(f"tile_src_cols is {columns}, above 128", "tile_src_cols", values)
     elif columns not in (0, FULL_TILE_COLUMNS):
         message = f"tile_src_cols is {columns}; the published extension holds 128 or 0"

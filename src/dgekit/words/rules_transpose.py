@@ -6,16 +6,11 @@ from collections.abc import Iterator
 
 from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import Severity
-from dgekit.words.enums import IndirectDim
+from dgekit.words.enums import GATHER_ELEM_SIZE, LINE_BYTES, TILE_COLUMNS, TILE_ROWS, IndirectDim
 from dgekit.words.legs import dtype_bits, immediate_address, legs, sbuf_place, step_bytes
 from dgekit.words.rules import Finding, Subject, rule
 from dgekit.words.rules_address import addr4_immediate
 from dgekit.words.rules_common import enum_text
-
-TILE_ROWS = 16
-TILE_COLUMNS = {2: 128, 4: 64}  # widest tile by bytes of the dtype (isa-words 4.4)
-LINE_BYTES = 32
-GATHER_ELEM_SIZE = range(2, 257)
 
 _XPOSE = ("DMA_DIRECT2D_XPOSE",)
 _GATHER = ("DMA_GATHER_XPOSE",)

@@ -11,6 +11,7 @@ from dgekit.words.enums import (
     ADDR8_MARKER_MASK,
     INST_WORD_LEN,
     PARTITION_ADDR_MASK,
+    PARTITION_OFFSET_BITS,
     Addr4Marker,
     Addr8Marker,
     DebugCmdLevel,
@@ -234,12 +235,12 @@ class Addr4Immediate(_Addr4Arm, name="ADDR4_IMMEDIATE", size=4, source="isa-word
     @property
     def partition_offset(self) -> int:
         """Bits 17:0, the byte offset inside the partition."""
-        return self.addr_immediate & 0x3FFFF
+        return self.addr_immediate & (1 << PARTITION_OFFSET_BITS) - 1
 
     @property
     def must_be_zero(self) -> int:
         """Bits 22:18."""
-        return self.addr_immediate >> 18 & 0x1F
+        return self.addr_immediate >> PARTITION_OFFSET_BITS & 0x1F
 
     @property
     def quadrant(self) -> int:

@@ -13,8 +13,8 @@ from dgekit.core.dtypes import DtypeInfo, dtype_from_neff
 from dgekit.core.errors import Issue
 from dgekit.frontends.kinds import Array, Boolean, Either, Integer, Key, Kind, Mapping, Number, Parsed, Section, Text
 from dgekit.frontends.place import Place
+from dgekit.transfers.transfer import ENGINES
 
-ENGINES = ("pe", "act", "pool", "dve", "sp")
 MAX_QUEUES = 16
 MAX_PATTERN = 4
 MAX_SOURCES = 32

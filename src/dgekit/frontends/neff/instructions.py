@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from dgekit.core.choices import Choices
 from dgekit.core.errors import InputError, Issue, Unspecified, Unsupported
-from dgekit.frontends.events_block import read_events
 from dgekit.frontends.neff.definitions import Collective, Entry
 from dgekit.frontends.neff.movements import Context, collective_copy, entry_transfers
 from dgekit.frontends.neff.read import Engine
+from dgekit.transfers.events import read_events
 from dgekit.transfers.transfer import Item, RawWords, SemaphoreStep, Transfer, Update, Wait
 from dgekit.words.enums import WORD_SIZE, Opcode
 from dgekit.words.stream import split_stream

@@ -16,7 +16,6 @@ from dgekit.frontends.neff.archive import DEFAULT_LIMITS, Archive, Limits, read_
 from dgekit.frontends.neff.definitions import (
     DEFINITION,
     ENGINE,
-    ENGINES,
     Collective,
     Entry,
     Queue,
@@ -30,6 +29,7 @@ from dgekit.frontends.neff.definitions import (
 from dgekit.frontends.neff.header import HEADER_SIZE, SUPPORTED_FEATURES, Header, check_header, decode_header
 from dgekit.frontends.neff.json_member import member_place, read_json
 from dgekit.frontends.place import Place
+from dgekit.transfers.transfer import ENGINES
 
 GRAPH = "neff.json"
 KELF_FUNCTION = "__kelf"

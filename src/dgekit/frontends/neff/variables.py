@@ -12,12 +12,11 @@ from typing import Any
 
 from dgekit.core.dtypes import DtypeInfo, dtype_named
 from dgekit.core.errors import InputError, Unsupported
-from dgekit.core.generations import GIB
 from dgekit.frontends.neff.definitions import Variable
 from dgekit.frontends.place import nearest
+from dgekit.transfers.placement import MEMORY_LIMIT
 from dgekit.transfers.transfer import Tensor
 
-MEMORY_LIMIT = 4 * GIB
 ADDRESS_TYPES = ("pointer", "dge-table")
 _AREA = "scratchpad"
 _ALWAYS = ("input", "output")

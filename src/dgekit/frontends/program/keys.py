@@ -11,17 +11,15 @@ from typing import Any
 from dgekit.core.dtypes import DtypeInfo, dtype_named
 from dgekit.core.errors import UsageError
 from dgekit.core.generations import DEFAULT, generation_named
-from dgekit.core.state import NUM_REGISTERS, NUM_SEMAPHORES, NUM_SHAPE_REGISTERS
+from dgekit.core.state import NUM_REGISTERS, NUM_SEMAPHORES, NUM_SHAPE_REGISTERS, REG_DMA_CONFIG, REG_FEATURE_FLAGS
 from dgekit.frontends.kinds import Array, Boolean, Either, Integer, Key, Mapping, Number, Parsed, Section, Text
-from dgekit.transfers.transfer import MODES, OPS
+from dgekit.transfers.transfer import ENGINES, MODES, OPS
+from dgekit.words.enums import WORD_SIZE
 
-ENGINES = ("pe", "act", "pool", "dve", "sp")
 INITS = ("arange", "zeros", "ones", "random")
-WORD_BYTES = 64
 MAX_DIMS = 8
 MAX_EXTENT = 1 << 40
 MAX_INDEX_TABLE = 0xFFFF
-LOCAL_REGISTERS = (38, 39, 40)
 U32 = (1 << 32) - 1
 I32 = (1 << 31) - 1
 
@@ -54,11 +52,11 @@ def _words(text: str) -> bytes:
         found = bytes.fromhex(digits)
     except ValueError:
         raise UsageError("a word is hex digits, two a byte, spaces allowed", rule="dec.D41") from None
-    if len(found) not in (WORD_BYTES, 2 * WORD_BYTES):
+    if len(found) not in (WORD_SIZE, 2 * WORD_SIZE):
         raise UsageError(
             f"{len(found)} bytes are neither one word nor two",
             rule="dec.D41",
-            fix=f"{WORD_BYTES} bytes, or {2 * WORD_BYTES} for a pseudo word and its extension",
+            fix=f"{WORD_SIZE} bytes, or {2 * WORD_SIZE} for a pseudo word and its extension",
         )
     return found
 
@@ -190,7 +188,7 @@ PROGRAM = Section(
         Key("registers", Mapping(_word32, 0, NUM_REGISTERS - 1, "general register"), "general registers by number"),
         Key(
             "local_registers",
-            Mapping(_word32, LOCAL_REGISTERS[0], LOCAL_REGISTERS[-1], "local register"),
+            Mapping(_word32, REG_FEATURE_FLAGS, REG_DMA_CONFIG, "local register"),
             "38 feature flags, 39 carveout, 40 DMAs and queues",
         ),
         Key("shape_registers", Array(SHAPE_REGISTER, 0, NUM_SHAPE_REGISTERS), "DGE shape registers"),

@@ -8,11 +8,11 @@ from typing import Any
 
 from dgekit.core.dtypes import E4M3FN
 from dgekit.core.errors import Issue
-from dgekit.core.generations import GIB, Generation
+from dgekit.core.generations import Generation
 from dgekit.frontends.place import Place
+from dgekit.transfers.placement import MEMORY_LIMIT
 from dgekit.transfers.transfer import Tensor
 
-MEMORY_LIMIT = 4 * GIB
 _FN_SINCE = 4
 _PINS_OF = {"hbm": ("address",), "sbuf": ("partition", "offset")}
 

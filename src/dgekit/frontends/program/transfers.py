@@ -7,10 +7,10 @@ from typing import Any
 
 from dgekit.core.dtypes import dtype_named
 from dgekit.core.errors import UsageError
-from dgekit.frontends.events_block import word_events
 from dgekit.frontends.place import Place, nearest
-from dgekit.frontends.program.keys import WORD_BYTES
+from dgekit.transfers.events import word_events
 from dgekit.transfers.transfer import Access, Bound, Item, RawWords, Transfer, Wait
+from dgekit.words.enums import WORD_SIZE, Opcode
 
 INDIRECT_OPS = ("gather", "scatter", "gather_transpose")
 REDUCE_KEYS = ("srcs", "compute", "scales", "constant", "accum")
@@ -23,8 +23,6 @@ OPS_OF_KEY: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(REDUCE_KEYS, ("reduce",)),
 }
 WORD_KEYS = ("name", "word", "mode", "semaphore", "increment", "wait", "engine")
-_PSEUDO_DIRECT2D = 0xD4
-_PSEUDO_EXTENSION = 0xDA
 
 
 def read_transfers(
@@ -57,15 +55,16 @@ def _raw_words(name: str, table: dict[str, Any], written: dict[str, Any], place:
                 "conflict", f"a transfer given as a word has no `{key}`", fix="one of " + ", ".join(WORD_KEYS)
             )
     words: bytes = table["word"]
-    if len(words) > WORD_BYTES and (words[0], words[WORD_BYTES]) != (_PSEUDO_DIRECT2D, _PSEUDO_EXTENSION):
+    pair = Opcode.PSEUDO_DMA_DIRECT2D, Opcode.PSEUDO_EXTENSION
+    if len(words) > WORD_SIZE and (words[0], words[WORD_SIZE]) != pair:
         raise place.key("word").error(
             "value",
-            f"two words are a pseudo word {_PSEUDO_DIRECT2D:#x} and its extension {_PSEUDO_EXTENSION:#x}, "
-            f"these are {words[0]:#x} and {words[WORD_BYTES]:#x}",
-            values={"first": words[0], "second": words[WORD_BYTES]},
+            f"two words are a pseudo word {pair[0]:#x} and its extension {pair[1]:#x}, "
+            f"these are {words[0]:#x} and {words[WORD_SIZE]:#x}",
+            values={"first": words[0], "second": words[WORD_SIZE]},
             source="isa-words 3.6",
         )
-    waits, updates = word_events(words[:WORD_BYTES], str(place.key("word")))
+    waits, updates = word_events(words[:WORD_SIZE], str(place.key("word")))
     return RawWords(
         name=name,
         words=words,

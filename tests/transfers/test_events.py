@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dgekit.core.errors import Unspecified, Unsupported
-from dgekit.frontends.events_block import read_events, word_events
+from dgekit.transfers.events import read_events, word_events
 from dgekit.transfers.transfer import Update, Wait
 from dgekit.words.structs import Events
 
