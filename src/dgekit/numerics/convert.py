@@ -61,7 +61,8 @@ def write_codes(
             raw = encode(lanes, write.shape, saturate=saturate)
         else:
             raw = encode_stochastic(lanes, write.shape, draws, saturate=saturate)
-        return raw, 0 if accum == write else lost_bits(lanes, raw, write.shape)
+        same = accum == write and not (saturate and write.shape.saturates)  # saturation takes infinities away
+        return raw, 0 if same else lost_bits(lanes, raw, write.shape)
     exact = integers_to_odd(lanes)
     raw = encode(narrow_to_odd(exact) if write.shape is not FP32 else _to_fp32(exact), write.shape, saturate=saturate)
     back = decode(raw, write.shape)

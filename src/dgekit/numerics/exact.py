@@ -99,3 +99,49 @@ def to_integer(value: Exact, low: int, high: int) -> int:
 def from_integer(number: int) -> Exact:
     """A whole number as an exact value."""
     return Exact(number < 0, abs(number))
+
+
+def add(a: Exact, b: Exact) -> Exact:
+    """The exact sum; a sum of zero is +0 unless both are -0, infinities of both signs give NaN."""
+    if a.nan or b.nan or (a.infinite and b.infinite and a.negative != b.negative):
+        return Exact(nan=True)
+    if a.infinite or b.infinite:
+        return a if a.infinite else b
+    low, x, y = aligned(a, b)
+    total = x + y
+    negative = total < 0 or (total == 0 and a.negative and b.negative)
+    return Exact(negative, abs(total), low)
+
+
+def multiply(a: Exact, b: Exact) -> Exact:
+    """The exact product; zero times infinity gives NaN."""
+    negative = a.negative != b.negative
+    if a.nan or b.nan:
+        return Exact(nan=True)
+    if a.infinite or b.infinite:
+        has_zero = any(not value.infinite and value.mantissa == 0 for value in (a, b))
+        return Exact(nan=True) if has_zero else Exact(negative, infinite=True)
+    return Exact(negative, a.mantissa * b.mantissa, a.exponent + b.exponent)
+
+
+def extreme(a: Exact, b: Exact, *, largest: bool) -> Exact:
+    """The larger or the smaller value; NaN wins, -0 lies below +0 (cce.CHOICE-35)."""
+    if a.nan or b.nan:
+        return Exact(nan=True)
+    return b if precedes(a, b) == largest else a
+
+
+def precedes(a: Exact, b: Exact) -> bool:
+    """True when `a` lies below `b`; neither is NaN."""
+    if a.infinite or b.infinite:
+        x, y = (0 if not value.infinite else -1 if value.negative else 1 for value in (a, b))
+    else:
+        _, x, y = aligned(a, b)
+    return (x, not a.negative) < (y, not b.negative)
+
+
+def aligned(a: Exact, b: Exact) -> tuple[int, int, int]:
+    """A common exponent and both finite values as whole multiples of its power of two."""
+    low = min(a.exponent, b.exponent)
+    x, y = ((-value.mantissa if value.negative else value.mantissa) << (value.exponent - low) for value in (a, b))
+    return low, x, y
