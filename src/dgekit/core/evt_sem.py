@@ -6,6 +6,9 @@ from dgekit.core.generations import Generation
 
 REGISTER_BYTES = 4
 
+# A program names semaphores by number alone (D42), so all cores of a run count in the block of this one.
+PROGRAM_CORE = 0
+
 # offset of each register file inside the window
 EVENT, SEM_READ, SEM_SET, SEM_INC, SEM_DEC = 0x0000, 0x1000, 0x1400, 0x1800, 0x1C00
 

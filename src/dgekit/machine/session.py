@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dgekit.core.choices import Choices
 from dgekit.core.errors import DgeError, Issue, LoweringError
 from dgekit.core.events import EventLog
-from dgekit.core.evt_sem import SEM_INC, register_address
+from dgekit.core.evt_sem import PROGRAM_CORE, SEM_INC, register_address
 from dgekit.core.generations import Generation
 from dgekit.core.state import REG_CARVEOUT, REG_DMA_CONFIG, REG_FEATURE_FLAGS, ShapeRegister, StateView
 from dgekit.descriptors.notification import ErrorRecord, decode_record
@@ -166,7 +166,7 @@ class Session:
     def increment_pairs(self, dmas: Iterable[int], semaphore: int, increment: int, core: int) -> list[EngineIncrement]:
         """A semaphore pair for each engine, with a value word of its own for each distinct increment (D33)."""
         ordinal = self.ordinals.setdefault(increment, len(self.ordinals))
-        inc = register_address(self.generation, core, SEM_INC, semaphore)
+        inc = register_address(self.generation, PROGRAM_CORE, SEM_INC, semaphore)
         return [
             EngineIncrement(dma, self.placement.semaphore_word_address(dma, ordinal, core), inc, increment)
             for dma in dmas

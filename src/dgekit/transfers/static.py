@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dgekit.core.choices import Choices
 from dgekit.core.errors import Issue, Unsupported
-from dgekit.core.evt_sem import SEM_INC, register_address
+from dgekit.core.evt_sem import PROGRAM_CORE, SEM_INC, register_address
 from dgekit.core.generations import Generation
 from dgekit.core.state import MemoryReader
 from dgekit.descriptors.batch import ChannelWork, PacketKind
@@ -125,7 +125,7 @@ def _increments(request: Request, ordinals: Mapping[int, int]) -> tuple[EngineIn
     transfer, generation, core = request.transfer, request.generation, request.core
     if transfer.semaphore is None:
         return ()
-    window = register_address(generation, core, SEM_INC, transfer.semaphore)
+    window = register_address(generation, PROGRAM_CORE, SEM_INC, transfer.semaphore)
     amount = static_increment(transfer)
     if amount not in ordinals:
         raise request.refuse(
