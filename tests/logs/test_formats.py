@@ -9,7 +9,6 @@ from dgekit.core.errors import InternalError
 from dgekit.logs.formats import EVIDENCE, FORMATS, format_named
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "spec" / "log-strings.json"
-SHARED = Path(__file__).parents[3] / "shared" / "spec" / "log-strings.json"
 ENTRIES = json.loads(GOLDEN.read_text())
 
 
@@ -48,8 +47,3 @@ def test_an_unknown_key_names_the_nearest():
         format_named("select.poll")
     assert caught.value.rule == "logs.key"
     assert caught.value.fix == "write select.pool"
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason="the specification is not beside the repository")
-def test_the_copy_is_current():
-    assert json.loads(SHARED.read_text()) == ENTRIES
