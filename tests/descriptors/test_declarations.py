@@ -1,6 +1,7 @@
 """Every declared bit against the specification's table, and the golden words."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,11 @@ from dgekit.descriptors.notification import (
 )
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "spec" / "rings.json"
-SHARED = Path(__file__).parents[3] / "shared" / "spec" / "rings.json"
 SPEC = json.loads(GOLDEN.read_text())
 EXAMPLES = {example["id"]: example for example in SPEC["examples"]}
 
 WAYS = {"DRIVER": "H/D", "H-OBSERVED": "H/O", "H-CARRIED": "H/C", "M-CARRIED": "M/C", "M-INFERRED": "M/I"}
 WAYS |= {"L-INFERRED": "L/I", "L-CARRIED": "L/C"}
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason="the specification folder is not here")
-def test_the_kept_table_is_the_specification():
-    assert json.loads(SHARED.read_text()) == SPEC
 
 
 @pytest.mark.parametrize(
@@ -63,6 +58,37 @@ def test_notification_header_bits():
     for field, row in zip(Header.layout.fields, rows, strict=True):
         assert (field.name, field.start + 24, field.bits) == (row["name"], row["lsb"], row["width"])
         assert word[field.name].start == row["lsb"]
+
+
+@pytest.mark.parametrize(
+    ("record", "table"),
+    [
+        (DgeCompletion, "dge_record"),
+        (ErrorRecord, "error_record"),
+    ],
+)
+def test_notification_records(record, table):
+    """The rows read `[high:low] name ...`, bits counted from the start of the record."""
+    found = {
+        path.rpartition(".")[2]: (start, start + field.bits - 1) for path, field, _, start in record().placed_leaves()
+    }
+    for row in SPEC["notification"][table]:
+        place, name = re.match(r"\[([\d:]+)\] (\w+)", row).groups()
+        high, _, low = place.partition(":")
+        if name == "header":
+            assert found["notific_type"][0] == int(low) and found["phase"][1] == int(high)
+        elif name != "reserved":
+            assert found[name] == (int(low or high), int(high)), row
+    assert record.layout.size == SPEC["notification"]["entry_bytes"]
+
+
+def test_notification_types():
+    named = {int(k): v for k, v in SPEC["notification"]["types"].items() if "-" not in k}
+    assert {number: NotificType(number).name for number in named} == named
+    for first, processor in ((4, "PE"), (8, "ACT"), (12, "POOL"), (16, "DVE"), (20, "SP")):
+        kinds = ("START", "END", "EXPLICIT", "EVT_SEM")
+        assert [NotificType(first + n).name for n in range(4)] == [f"{processor}_{kind}" for kind in kinds]
+    assert len(NotificType) == len(named) + 20
 
 
 def test_enums_have_the_specified_numbers():

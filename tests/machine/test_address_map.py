@@ -3,7 +3,17 @@ import itertools
 import pytest
 
 from dgekit.core.generations import CAYMAN, GENERATIONS, MARIANA, MAVERICK, SUNDA
-from dgekit.machine.address_map import describe, region_of, regions, ring_region, routing, sbuf_size
+from dgekit.machine.address_map import (
+    PSUM_ACTIVE,
+    PSUM_SIZE,
+    PSUM_STRIDE,
+    describe,
+    region_of,
+    regions,
+    ring_region,
+    routing,
+    sbuf_size,
+)
 
 SHARED = {"STATE_BUF": "SBUF", "STATE_BUF_SCRATCH_RAM": "SBUF scratch RAM", "PSUM_BUF": "PSUM"}
 
@@ -43,6 +53,33 @@ def test_regions_of_a_generation_do_not_meet():
         ordered = sorted(regions(generation), key=lambda r: r.base)
         for one, other in itertools.pairwise(ordered):
             assert one.end <= other.base, (generation.name, one, other)
+
+
+def test_psum_geometry(rings):
+    spec = rings["psum_geometry"]
+    assert (spec["partition_stride"], spec["active_bytes"]) == (PSUM_STRIDE, PSUM_ACTIVE)
+    assert int(spec["size"], 16) == PSUM_SIZE == spec["partitions"] * PSUM_STRIDE
+    for generation, version in ((SUNDA, "v2"), (CAYMAN, "v3"), (MARIANA, "v4")):
+        assert spec["banks"][version] * spec["bank_bytes"][version] == PSUM_ACTIVE
+        psum = next(region for region in regions(generation) if region.name == "PSUM")
+        assert psum.base == generation.address_map.tpb_bases[0] + generation.address_map.psum_offset
+
+
+def test_soc_address_bits(rings):
+    """Each routing bit on its own, by both views of rings 4.1."""
+    assert routing(1 << 46).local == 1 << 46
+    names = {
+        "DIE": "die", "EXIT_SENG": "exit_seng", "EXIT_DIE": "exit_die", "NEIGHBOR_ROUTE": "neighbor_route",
+        "PEB": "peb", "ID_VALID": "id_valid", "RELAXED_ORDERING": "relaxed_ordering", "OK_TO_FAIL": "may_fail",
+        "CAYMAN_ID_VALID": "id_valid",
+    }  # fmt: skip
+    for view in ("soc_address_bits", "soc_address_bits_neighbor"):
+        for name, high, low in rings["memory_map"][view]:
+            if name in names:
+                assert high == low and getattr(routing(1 << low), names[name])
+                assert not getattr(routing(~(1 << low) & (1 << 58) - 1), names[name])
+    (_, high, low) = next(row for row in rings["memory_map"]["soc_address_bits"] if row[0] == "CAYMAN_ID")
+    assert routing(0b101101 << low).chip_id == 0b101101 and high - low == 5
 
 
 def test_sbuf_window_is_partitions_times_stride():

@@ -2,7 +2,7 @@ import pytest
 
 from dgekit.core.errors import EncodeError, InputError, RingError
 from dgekit.core.generations import CAYMAN
-from dgekit.machine.doorbell import doorbell_address
+from dgekit.descriptors.doorbell import doorbell_address
 from dgekit.machine.rdm import CAUSES, CONTROL, QUEUES, Rdm
 
 BLOCK = bytes(range(64))

@@ -269,7 +269,7 @@ def test_gather_transpose_words_move_columns(lanes, cols, rows, widest, data):
         Tensor("out", "sbuf", (cols, lanes), BF16),
     ]
     src, dst = Access("table", 0, ((cols + 1, rows), (1, cols))), Access("out")
-    with mock.patch.multiple(gather_transpose, MAX_INDICES_PER_LEG=32, MAX_ROW_BYTES=widest):
+    with mock.patch.multiple(gather_transpose, MAX_INDICES_PER_LEG=32, GATHER_ELEM_SIZE=range(2, widest + 1)):
         built, placement = build("gather_transpose", tensors, src, dst)
     values = data.draw(st.lists(st.integers(0, rows - 1), min_size=lanes, max_size=lanes))
     table, found = placement.relocations(), {}

@@ -14,7 +14,6 @@ LEGS: tuple[Leg, Leg] = ("M2S", "S2M")
 QUEUE_STRIDE = 0x1000
 QUEUE_BANK = 0x1000
 TAIL_INC = 0x38
-COUNT_BITS = 24
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dgekit.machine.doorbell import Leg
+from dgekit.descriptors.doorbell import Leg
 
 M2S_CAUSES = (
     "comp_pkt_mismatch", "stream_axi_parity", "stream_axi_response", "stream_axi_tout",

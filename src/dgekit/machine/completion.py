@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dgekit.core.errors import RingError
 from dgekit.descriptors.completion import CompletionEntry, CompletionStatus
-from dgekit.machine.doorbell import Leg
+from dgekit.descriptors.doorbell import Leg
 from dgekit.machine.ring import FIRST_RING_ID, RING_IDS, check_geometry, pointer_word
 
 HOST_GUARD = 16  # BDs the host keeps free when a ring wraps (rings 2.5)

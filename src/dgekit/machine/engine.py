@@ -18,9 +18,9 @@ from dgekit.core.errors import DgeError, EngineError, RingError, Unspecified, Un
 from dgekit.core.generations import Generation
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import U32
+from dgekit.descriptors.doorbell import LEGS, Leg
 from dgekit.machine import causes
 from dgekit.machine.completion import CompletionRing
-from dgekit.machine.doorbell import LEGS, Leg
 from dgekit.machine.memory import Memory
 from dgekit.machine.operations import Legs, arithmetic_error, before, independent, legs_of, perform
 from dgekit.machine.packets import Limits, Window, read_packets

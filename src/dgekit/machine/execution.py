@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dgekit.core.errors import Deadlock
 from dgekit.core.events import EventLog
 from dgekit.descriptors.batch import U32
-from dgekit.machine.doorbell import Leg, doorbell_address
+from dgekit.descriptors.doorbell import Leg, doorbell_address
 from dgekit.machine.engine import Engine, Progress, State
 from dgekit.machine.feed import Feed
 from dgekit.machine.ring import FIRST_RING_ID, RING_IDS, Packets, Ring

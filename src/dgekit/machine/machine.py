@@ -14,8 +14,8 @@ from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import DescriptorBatch
 from dgekit.descriptors.bd import BD_BYTES
+from dgekit.descriptors.doorbell import Leg
 from dgekit.machine import address_map
-from dgekit.machine.doorbell import Leg
 from dgekit.machine.engine import Engine, QueuePair, State
 from dgekit.machine.execution import ExecStats, Execution, Producer, emit_change, store_and_ring
 from dgekit.machine.feed import Feed

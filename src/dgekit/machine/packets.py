@@ -18,8 +18,8 @@ from dgekit.core.errors import DgeError, EngineError, RingError, Unsupported
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import U32, PacketKind
 from dgekit.descriptors.build import addresses_of, lengths_of
+from dgekit.descriptors.doorbell import Leg
 from dgekit.machine import causes
-from dgekit.machine.doorbell import Leg
 from dgekit.machine.ring import NO_KIND, Packets
 from dgekit.patterns.runs import I64
 

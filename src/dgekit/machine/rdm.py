@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dgekit.core.errors import EncodeError, InputError, RingError
 from dgekit.descriptors import bd
-from dgekit.machine.doorbell import LEGS, Leg
+from dgekit.descriptors.doorbell import LEGS, Leg
 from dgekit.machine.ring import RING_IDS
 
 QUEUES = 24

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dgekit.core.errors import RingError, Unspecified
 from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import U32, ChannelBatch
-from dgekit.machine.doorbell import LEGS, Leg, doorbell_address, doorbell_at
+from dgekit.descriptors.doorbell import LEGS, Leg, doorbell_address, doorbell_at
 from dgekit.machine.engine import Engine
 from dgekit.machine.memory import Memory
 from dgekit.machine.rdm import BLOCK_BDS, BLOCK_BYTES, QUEUES, Rdm

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from dgekit.core.errors import RingError
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import PACKET_DTYPE, U32
-from dgekit.machine.doorbell import Leg
+from dgekit.descriptors.doorbell import Leg
 
 MIN_LENGTH = 32
 MAX_LENGTH = (1 << 24) - 16

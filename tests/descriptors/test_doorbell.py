@@ -1,14 +1,40 @@
 import itertools
+import json
+from pathlib import Path
 
 import pytest
 
 from dgekit.core.errors import RingError
 from dgekit.core.generations import CAYMAN, GENERATIONS, MAVERICK, SUNDA
-from dgekit.machine.doorbell import LEGS, Doorbell, doorbell_address, doorbell_at, engine_count, unit_base
+from dgekit.descriptors.doorbell import (
+    LEGS,
+    QUEUE_BANK,
+    QUEUE_STRIDE,
+    TAIL_INC,
+    Doorbell,
+    doorbell_address,
+    doorbell_at,
+    engine_count,
+    unit_base,
+)
+
+RINGS = json.loads((Path(__file__).parents[1] / "golden" / "spec" / "rings.json").read_text())
 
 
-def test_example_e11(rings):
-    for row in rings["examples_extra"]["doorbells"]:
+def test_the_register_window_of_a_queue():
+    ring = RINGS["ring"]
+    assert int(ring["queue_stride"], 16) == QUEUE_STRIDE
+    assert int(ring["queue0_base"], 16) == QUEUE_BANK
+    assert int(ring["doorbell_offset"], 16) == TAIL_INC
+    for unit, name in (("m2s_q", "TDRTP_inc"), ("s2m_q", "RDRTP_inc")):
+        (row,) = (row for row in RINGS["registers"][unit] if row["name"] == name)
+        assert int(row["offset"], 16) == TAIL_INC
+    assert ring["doorbell_order"].startswith("S2M")  # D29; the machine rings LEGS backwards
+    assert LEGS == ("M2S", "S2M")
+
+
+def test_example_e11():
+    for row in RINGS["examples_extra"]["doorbells"]:
         assert doorbell_address(CAYMAN, row["engine"], row["queue"], row["leg"]) == int(row["address"], 16)
 
 
