@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test check lint types clean
+.PHONY: run test check lint types bench clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("dgekit needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -27,6 +27,9 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 check: lint types test
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/run.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
