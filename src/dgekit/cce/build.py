@@ -252,7 +252,7 @@ def _header_bd(gce: Gce) -> GceParameterBd:
 
 def _stage_bds(packet: CcePacket) -> Iterator[Struct]:
     """What happens to the result of a combined packet: compression, then replication."""
-    if packet.gce is not None:
+    if packet.has_stage and packet.gce is not None:
         yield _header_bd(packet.gce)
         yield GceBd(meta_ctrl=GceMeta(in_dt=packet.out_dtype, accum_dt=packet.accum_dtype, last=1))
     if len(packet.dests) > 1:

@@ -73,6 +73,11 @@ class CcePacket:
         return self.gce.payload_dtype if self.gce is not None and self.gce.compress else self.out_dtype
 
     @property
+    def has_stage(self) -> bool:
+        """True when a sum is compressed on its way out."""
+        return self.gce is not None and self.op != CceType.GCE
+
+    @property
     def is_combo(self) -> bool:
         """True when the packet needs the combined form: several destinations or a compression stage (cce 3.4)."""
-        return len(self.dests) > 1 or (self.gce is not None and self.op != CceType.GCE)
+        return len(self.dests) > 1 or self.has_stage

@@ -16,7 +16,6 @@ from dgekit.cce.limits import MAX_DESTS, MAX_SOURCES, max_elements
 from dgekit.cce.packet import CcePacket
 from dgekit.core.errors import ComputeError, Issue
 from dgekit.core.generations import Generation
-from dgekit.descriptors.bd import MAX_BD_BYTES
 
 ADDRESS_LIMIT = 1 << 64
 WORD_LIMIT = 1 << 32
@@ -44,7 +43,7 @@ def tx_count(packet: CcePacket) -> int:
     count += packet.seed is not None
     count += packet.constant is not None
     if packet.gce is not None:
-        count += 1 if packet.op == CceType.GCE else 2
+        count += 2 if packet.has_stage else 1
     return count + packet.is_combo + (len(packet.dests) > 1)
 
 
@@ -187,11 +186,6 @@ def _amounts(packet: CcePacket, generation: Generation) -> Iterator[Issue]:
         yield _error(
             "cce.5.1", message, "elements", "cut it with dgekit.cce.plan", elements=packet.elements, limit=most
         )
-        return
-    for what, dtype in (("source", packet.source_dtype), ("destination", packet.dest_dtype)):
-        count = packet.elements * element_size(dtype)
-        if count > MAX_BD_BYTES:
-            yield _error("cce.5.1", f"a {what} of {count} bytes, one BD moves {MAX_BD_BYTES}", what, bytes=count)
 
 
 def _alignment(packet: CcePacket) -> Iterator[Issue]:
