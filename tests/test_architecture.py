@@ -145,7 +145,7 @@ def test_every_package_with_code_has_a_mirrored_test_folder() -> None:
 
 def test_tests_lie_where_their_module_lies() -> None:
     """tests/a/test_b.py stands for src/dgekit/a: its folder is a package of the sources (or a folder named here)."""
-    other = {"", "docs", "golden", "properties", "fuzz", "tools"}
+    other = {"", "benchmarks", "docs", "fuzz", "golden", "properties", "tools"}
     for path in TESTS.rglob("test_*.py"):
         folder = path.parent.relative_to(TESTS).as_posix()
         folder = "" if folder == "." else folder
