@@ -1,8 +1,8 @@
 """Tables and diagrams drawn from declarations."""
 
-from dgekit.layout import Struct, TaggedUnion
-from dgekit.layout.diagram import bit_diagram, layout_table, place, union_table
-from dgekit.layout.fields import data, u8, u8s, u16, uint
+from dgekit.layout import Struct
+from dgekit.layout.diagram import bit_diagram, columns, place, table_rows
+from dgekit.layout.fields import u8, u8s, u16, uint
 
 
 class Small(Struct, name="SMALL", size=1, source="chapter 1"):
@@ -18,19 +18,6 @@ class Long(Struct, name="LONG", size=12, source="chapter 2"):
     first = u16(0, "first", "H/O")
     a_name_that_is_long = u8(2, "second", "M/I")
     rest = u8s(9, 3, "rest", "-")
-
-
-class Any12(Struct, name="ANY", size=4, source="chapter 3"):
-    """Raw."""
-
-    raw = data(4, 0, "bytes")
-
-
-class Arm(Struct, name="ARM", size=4, source="chapter 3"):
-    """Arm."""
-
-    value = uint(24, 0, "value")
-    marker = u8(3, "marker")
 
 
 def test_bits_are_drawn_from_high_to_low() -> None:
@@ -52,23 +39,12 @@ def test_bytes_are_drawn_in_rows_of_eight() -> None:
 
 
 def test_the_table_has_place_size_type_and_evidence() -> None:
-    lines = layout_table(Long).splitlines()
-    assert lines[0] == "LONG: 12 bytes (chapter 2)"
-    assert lines[1].split() == ["off", "size", "field", "type", "meaning", "conf"]
-    assert lines[2].split() == ["0", "2", "first", "u16", "first", "H/O"]
-    assert lines[4].split() == ["3", "9", "rest[9]", "u8[9]", "rest", "-"]
-    assert layout_table(Small).splitlines()[0] == "SMALL: 1 byte (chapter 1)"
-    assert layout_table(Small).splitlines()[3].split()[:3] == ["0[7:3]", "5", "bit"]
-
-
-def test_the_union_table_lists_selectors_by_arm() -> None:
-    union = TaggedUnion("U", tag_offset=3, mask=0xF0, arms={0: Arm, 0x40: Arm}, raw=Any12, plain=Arm, source="ch")
-    assert union_table(union).splitlines() == [
-        "U: 4 bytes, told apart by byte 3 & 0xf0 (ch)",
-        "arm  selector",
-        "ARM  0x00 0x40",
-        "ANY  every other",
-    ]
+    rows = table_rows(Long.layout)
+    assert rows[0] == ("0", "2", "first", "u16", "first", "H/O")
+    assert rows[2] == ("3", "9", "rest[9]", "u8[9]", "rest", "-")
+    assert table_rows(Small.layout)[1][:3] == ("0[7:3]", "5 bit", "high")
+    lines = columns([("off", "size"), *(row[:2] for row in rows)])
+    assert lines == ["off  size", "0    2", "2    1", "3    9"]
 
 
 def test_places() -> None:

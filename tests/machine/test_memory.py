@@ -215,7 +215,7 @@ def test_a_refused_copy_changes_nothing():
     memory.add(HBM + 0x1000, 64, "y")
     to = np.array([HBM + 0x1000, HBM + 0x1040])
     with pytest.raises(Unmapped):
-        memory.copy_runs(np.array([HBM, HBM + 8]), to, 8)
+        memory.copy_stream(np.array([HBM, HBM + 8]), np.full(2, 8), to, np.full(2, 8))
     assert memory.read(HBM + 0x1000, 64) == bytes(64)
 
 
@@ -234,7 +234,7 @@ def test_uninitialised_reads_on_request():
     assert memory.peek(np.array([HBM + 4]), np.array([8])).tobytes() == bytes(8)
     with pytest.raises(Uninitialised, match="SBUF of core 0"):
         memory.read(SBUF, 1)
-    memory.copy_runs(np.array([HBM + 64]), np.array([SBUF]), 16)
+    memory.copy_stream(np.array([HBM + 64]), np.array([16]), np.array([SBUF]), np.array([16]))
     assert memory.read(SBUF, 16) == b"\1" * 16
     with pytest.raises(Unmapped):
         memory.peek(np.array([0]), np.array([8]))

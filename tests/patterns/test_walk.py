@@ -109,9 +109,7 @@ def test_published_folding_of_a_row():
     assert Walk(5, ((0, 0),), 1).contiguous
 
 
-def test_padding_uses_count_one():
-    assert Walk(0, ((4, 3),), 4).padded(2).dims == ((4, 3), (1, 1))
-    assert Walk(0, ((4, 3),), 4).padded(3, step=0).dims == ((4, 3), (0, 1), (0, 1))
+def test_a_pattern_may_start_elsewhere():
     assert Walk(0, ((4, 3),), 4).moved(64).start == 64
 
 
@@ -126,7 +124,6 @@ def test_padding_uses_count_one():
         (lambda w: w.permute((0, 0)), "no permutation"),
         (lambda w: w.unfolded(3), "no multiple of 3"),
         (lambda w: w.fold(), "not contiguous"),
-        (lambda w: w.padded(1), "do not fit 1"),
         (lambda w: Walk(0, (), 0), "elem 0 bytes"),
         (lambda w: Walk(0, ((4, -1),), 4), "count -1"),
     ],

@@ -421,10 +421,6 @@ class Choices(Mapping[str, Value]):
         value = self[name]
         return value if isinstance(value, int) else int(value, 0)
 
-    def is_set(self, name: str) -> bool:
-        """True when the user set this switch."""
-        return name in self._set
-
     def overrides(self) -> dict[str, Value]:
         """What the user set."""
         return dict(self._set)
@@ -433,7 +429,3 @@ class Choices(Mapping[str, Value]):
         """The switches that were asked so far, by name."""
         asked = sorted(self._asked)
         return {name: self[name] for name in asked}
-
-    def with_overrides(self, overrides: Mapping[str, object]) -> Choices:
-        """A new value in which `overrides` win; nothing counts as asked in it."""
-        return Choices({**self._set, **overrides})

@@ -141,7 +141,7 @@ class LoweringError(DgeError):
 
 
 class ComputeError(DgeError):
-    """A compute packet that the runtime, or a limit of the engine, refuses; `values` hold the runtime's text and site."""
+    """A compute packet that the runtime, or an engine's limit, refuses; `values` hold the runtime's text and site."""
 
     default_rule = "cce.refused"
 
@@ -190,12 +190,6 @@ class Overlap(MemoryFault):
     """Two allocations, or two legs of one transfer, share bytes where they must not."""
 
     default_rule = "memory.overlap"
-
-
-class Misaligned(MemoryFault):
-    """An address breaks an alignment rule."""
-
-    default_rule = "memory.misaligned"
 
 
 class Deadlock(DgeError):

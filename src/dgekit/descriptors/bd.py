@@ -208,7 +208,6 @@ WRITE_BARRIER = mask(CopyMeta, "write_barrier")
 EXT_BIT, MORE_BIT = 29, 30  # a builder's mode argument; "more descriptors follow" in a combined packet (cce 3.3)
 MORE = 1 << MORE_BIT
 CCE_WRITE_BARRIER = mask(ComputeMeta, "wrbar")
-CCE_LAST = mask(ComputeMeta, "flag7")
 
 COPY_WORD1 = value(CopyMeta(is_last_block=1, is_first_block=1, copy_source_data=1, op=SdmaOp.CME))
 TRANSPOSE_WORD1 = value(CopyMeta(op=SdmaOp.DRE, optype=DreOptype.TRANSPOSE))

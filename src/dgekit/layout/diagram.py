@@ -1,4 +1,4 @@
-"""Text drawn from declarations: the layout table and the bit diagram of a structure."""
+"""Text drawn from declarations: the rows of a layout table and the bit diagram of a structure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from dgekit.layout.fields import Field
 from dgekit.layout.struct import Layout, Struct
-from dgekit.layout.union import TaggedUnion, Union
 
 ROW_BYTES = 8
 BYTE_WIDTH = 12
@@ -49,25 +48,6 @@ def _table_row(field: Field[Any]) -> tuple[str, str, str, str, str, str]:
 def type_name(field: Field[Any]) -> str:
     """The field's type with its count."""
     return field.kind.type_name if field.count is None else f"{field.kind.type_name}[{field.count}]"
-
-
-def layout_table(struct: type[Struct]) -> str:
-    """The fields of a structure, one a line, as text."""
-    layout = struct.layout
-    head = ("off", "size", "field", "type", "meaning", "conf")
-    title = f"{layout.name}: {layout.size} byte{'s' if layout.size > 1 else ''} ({layout.source})"
-    return "\n".join([title, *columns([head, *table_rows(layout)])])
-
-
-def union_table(union: Union[Any]) -> str:
-    """The arms of a union by selector value, as text."""
-    by_arm: dict[str, list[str]] = {}
-    for selector, arm in union.arms.items():
-        by_arm.setdefault(arm.layout.name, []).append(f"{selector:#04x}")
-    rows = [(name, " ".join(selectors)) for name, selectors in by_arm.items()]
-    told = f"byte {union.tag_offset} & {union.mask:#04x}" if isinstance(union, TaggedUnion) else "a sibling field"
-    title = f"{union.name}: {union.size} bytes, told apart by {told} ({union.source})"
-    return "\n".join([title, *columns([("arm", "selector"), *rows, (union.raw.layout.name, "every other")])])
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -159,11 +159,6 @@ class Memory:
             else:
                 _store(segment, starts[chosen], lengths[chosen], data, offsets[chosen])
 
-    def copy_runs(self, src_starts: I64, dst_starts: I64, lengths: npt.ArrayLike) -> None:
-        """Copy run i of the source to run i of the destination, under the conditions of `copy_stream`."""
-        sizes = np.broadcast_to(np.asarray(lengths, np.int64), src_starts.shape)
-        self.copy_stream(src_starts, sizes, dst_starts, sizes)
-
     def copy_stream(self, src_starts: I64, src_lengths: I64, dst_starts: I64, dst_lengths: I64) -> None:
         """Copy the byte stream of the source runs over the destination runs, wherever the two are cut.
 

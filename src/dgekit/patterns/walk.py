@@ -159,13 +159,6 @@ class Walk:
             return self
         return Walk(self.start, ((size, self.elem // size), *self.dims), size)
 
-    def padded(self, rank: int, step: int = 1) -> Walk:
-        """The walk with dimensions of count 1 appended until it has `rank`; raises ValueError if it has more (D3)."""
-        missing = rank - len(self.dims)
-        if missing < 0:
-            raise ValueError(f"{len(self.dims)} dimensions do not fit {rank}")
-        return replace(self, dims=self.dims + ((step, 1),) * missing)
-
     # other bytes, or another order: to be done to both legs alike
 
     def permute(self, order: Sequence[int]) -> Walk:
