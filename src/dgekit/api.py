@@ -394,15 +394,4 @@ def _declared(
     return tuple(int(extent) for extent in extents), info
 
 
-__all__ = [
-    "Device",
-    "Done",
-    "Run",
-    "TensorRef",
-    "check",
-    "decode",
-    "encode",
-    "load",
-    "lower",
-    "run",
-]
+__all__ = ["Device", "Done", "Run", "TensorRef", "check", "decode", "encode", "load", "lower", "run"]
