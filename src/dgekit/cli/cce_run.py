@@ -91,13 +91,14 @@ def command(
     issues = (*_form_issues(read, written, made), *result.issues)
     if as_json:
         report = _report(made, result.data, choices)
-        told = {"lossy": result.lossy, "promoted": result.promoted, "issues": [issue.to_json() for issue in issues]}
-        print_json(report | told)
+        found = {"lossy": result.lossy, "promoted": result.promoted, "issues": [issue.to_json() for issue in issues]}
+        print_json(report | found)
     elif output != "-":
         types = "{in} in, {accum} accumulated, {out} out".format(**made.to_json()["dtypes"])
         click.echo(f"{op} of {len(sources)} arrays of {made.elements} elements on {generation.name}: {types}")
         click.echo(f"{made.packet_count} packets, {made.tx} tx and {made.rx} rx BDs")
-        click.echo(f"{result.lossy} elements lost bits in the output conversion")
+        moved = "bytes are moved, no element is converted"
+        click.echo(moved if result.promoted else f"{result.lossy} elements lost bits in the output conversion")
         print_issues(issues)
 
 
@@ -164,11 +165,12 @@ def _report(made: Plan, data: U8, choices: Choices) -> dict[str, Any]:
     import hashlib
 
     planned = made.to_json()
-    kept = ("generation", "op", "dtypes", "elements", "sources", "totals")
+    kept = ("generation", "op", "dtypes", "elements", "sources")
     return {
         "schema": "dgekit.cce_run/1",
         **{name: planned[name] for name in kept},
         "packets": made.packet_count,
+        "descriptors": {"m2s": made.tx, "s2m": made.rx, "bytes": planned["totals"]["bytes_read"]},
         "choices": choices.used(),
         "sha256": hashlib.sha256(data.data).hexdigest(),
     }
