@@ -12,6 +12,7 @@ TYPES = {
     "integer": int,
     "number": (int, float),
     "boolean": bool,
+    "null": type(None),
 }
 
 
