@@ -111,10 +111,18 @@ def test_state_that_is_missing_refuses_the_word() -> None:
         assert not any(y) and result.semaphores == {}
 
 
-def test_a_local_register_without_a_meaning() -> None:
+@pytest.mark.parametrize(
+    ("set_it", "rule", "number"),
+    [
+        (lambda device: device.set_local_registers({41: 1}), "pipeline.1.6", 41),
+        (lambda device: device.set_registers({64: 1}), "isa.1.5", 64),
+        (lambda device: device.set_shape_register(4, (1, 1, 1, 1), (1, 1, 1, 1)), "pipeline.2.4", 4),
+    ],
+)
+def test_a_register_that_does_not_exist(set_it: Any, rule: str, number: int) -> None:
     with pytest.raises(LoweringError) as caught:
-        Device("trn2").set_local_registers({41: 1})
-    assert (caught.value.rule, caught.value.values) == ("pipeline.1.6", {"register": 41})
+        set_it(Device("trn2"))
+    assert (caught.value.rule, caught.value.values["number"]) == (rule, number)
 
 
 # notifications (pipeline 6.4, 6.5)

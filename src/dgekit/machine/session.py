@@ -20,7 +20,15 @@ from dgekit.core.errors import DgeError, Issue, LoweringError
 from dgekit.core.events import EventLog
 from dgekit.core.evt_sem import PROGRAM_CORE, SEM_INC, register_address
 from dgekit.core.generations import Generation
-from dgekit.core.state import REG_CARVEOUT, REG_DMA_CONFIG, REG_FEATURE_FLAGS, ShapeRegister, StateView
+from dgekit.core.state import (
+    NUM_REGISTERS,
+    NUM_SHAPE_REGISTERS,
+    REG_CARVEOUT,
+    REG_DMA_CONFIG,
+    REG_FEATURE_FLAGS,
+    ShapeRegister,
+    StateView,
+)
 from dgekit.descriptors.notification import ErrorRecord, decode_record
 from dgekit.logs.render import render_log
 from dgekit.machine.carry import Carrier
@@ -120,8 +128,8 @@ class Session:
 
     def set_state(self, init: MachineInit) -> None:
         """Set registers, shapes, tables and semaphores (D41); unknown local registers raise LoweringError."""
-        local = dict(init.local_registers)
-        state = self._state
+        state, local = self._state, init.local_registers
+        _check_state(init)
         shapes = list(state.shape_registers)
         for index, register in init.shape_registers.items():
             shapes[index] = _fitting(index, register, self.choices)
@@ -130,20 +138,12 @@ class Session:
             registers={**state.registers, **init.registers},
             shape_registers=tuple(shapes),
             address_table={**state.address_table, **self._table(init.address_table)},
-            feature_flags=local.pop(REG_FEATURE_FLAGS, state.feature_flags),
-            carveout=local.pop(REG_CARVEOUT, state.carveout),
-            dma_config=local.pop(REG_DMA_CONFIG, state.dma_config),
+            feature_flags=local.get(REG_FEATURE_FLAGS, state.feature_flags),
+            carveout=local.get(REG_CARVEOUT, state.carveout),
+            dma_config=local.get(REG_DMA_CONFIG, state.dma_config),
             mailboxes=init.mailboxes or state.mailboxes,
             priority_bytes=init.priority_bytes or state.priority_bytes,
         )
-        if local:
-            number = next(iter(local))
-            raise LoweringError(
-                f"local register {number} has no known meaning",
-                rule="pipeline.1.6",
-                values={"register": number},
-                fix="38 feature flags, 39 carveout, 40 allowed DMAs and queues",
-            )
         for semaphore, value in init.semaphores.items():
             self.machine.semaphores.set(semaphore, value)
 
@@ -280,6 +280,24 @@ def _pinned(placed: Placed) -> Tensor:
     if placed.in_sbuf:
         return replace(placed.tensor, partition=placed.partition, offset=placed.offset, var_id=placed.var_id)
     return replace(placed.tensor, address=placed.address, var_id=placed.var_id)
+
+
+def _check_state(init: MachineInit) -> None:
+    """Numbers of registers that exist, before anything is set; raises LoweringError."""
+    known = (
+        ("local register", init.local_registers, (REG_FEATURE_FLAGS, REG_CARVEOUT, REG_DMA_CONFIG), "pipeline.1.6"),
+        ("register", init.registers, range(NUM_REGISTERS), "isa.1.5"),
+        ("shape register", init.shape_registers, range(NUM_SHAPE_REGISTERS), "pipeline.2.4"),
+    )
+    for noun, given, legal, rule in known:
+        for number in given:
+            if number not in legal:
+                raise LoweringError(
+                    f"{noun} {number} has no known meaning",
+                    rule=rule,
+                    values={"number": number, "first": legal[0], "last": legal[-1]},
+                    fix=f"{noun}s {legal[0]} to {legal[-1]} can be set",
+                )
 
 
 def _fitting(index: int, register: ShapeRegister, choices: Choices) -> ShapeRegister:
