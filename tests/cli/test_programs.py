@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -219,9 +221,20 @@ def test_outputs_are_whole_or_not_there(tmp_path: Path, dge: Dge, monkeypatch: p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.toml", "y.npy"]
 
 
-def test_devices_are_written_never_replaced(dge: Dge) -> None:
-    assert dge("run", "examples/seed_copy.toml", "-q", "--log", "/dev/null").code == 0
-    assert Path("/dev/null").is_char_device()
+def test_pipes_and_links_are_written_never_replaced(tmp_path: Path, dge: Dge) -> None:
+    """What /dev/null and a named pipe have in common: the name must still be the same thing afterwards."""
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    found: list[str] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_text()), daemon=True)
+    reader.start()
+    command = ["run", "examples/seed_copy.toml", "-q", "--set", "log_stages=select", "--log"]
+    assert dge(*command, pipe).code == 0
+    reader.join(30)
+    assert (found, pipe.is_fifo()) == ([COPY_LOG], True)
+    assert dge(*command, link).code == 0
+    assert link.is_symlink() and target.read_text() == COPY_LOG
 
 
 def test_a_refused_program_exits_1_and_says_why(tmp_path: Path, dge: Dge) -> None:
