@@ -1,5 +1,6 @@
 """Reductions against the whole-number oracle, one element at a time, for every type and operation."""
 
+import tracemalloc
 from functools import cache
 
 import ml_dtypes
@@ -349,6 +350,24 @@ def test_sizes(count):
     assert lossy == int(np.count_nonzero(want.astype(np.float32) != wide))
     raw, _ = reduce_bytes(Reduction("max", bf16, F32, bf16), [a.view(np.uint8) for a in arrays])
     assert np.array_equal(raw, np.maximum(np.maximum(*arrays[:2]), arrays[2]).view(np.uint8))
+
+
+@pytest.mark.parametrize("op", ["add", "fma", "max"])
+@pytest.mark.parametrize("dtype", [Dtype.BFLOAT16, Dtype.FP16, Dtype.FP8_EXP4, Dtype.FP32, Dtype.INT8])
+def test_memory_is_bounded_by_blocks(dtype, op):
+    """Above the operands, a reduction holds a few blocks: 2 MiB, whatever the size."""
+    kind = element(dtype)
+    data = np.zeros(1 << 22, np.uint8)
+    scales = (1.0,) * 3 if op == "fma" else ()
+    accum = F32 if op == "fma" else element(accumulator(dtype, dtype))
+    how = Reduction(op, kind, accum, kind, scales=scales)
+    reduce_bytes(how, [data[: 1 << 17]] * 3)  # tables
+    tracemalloc.start()
+    try:
+        out, _ = reduce_bytes(how, [data] * 3)
+        assert tracemalloc.get_traced_memory()[1] < out.nbytes + (2 << 20)
+    finally:
+        tracemalloc.stop()
 
 
 def test_bf16_specials_in_the_block_form():

@@ -49,9 +49,9 @@ def _block(columns: Sequence[U32], lanes: U32, scratch: U32, target: U32) -> int
         for column in columns[1:]:
             _spread(column, scratch)
             np.add(total, scratch.view(np.float32), out=total)
-    nan = np.isnan(total)
-    if nan.any():
-        lanes[nan] = _NAN
+        has_nan = np.isnan(np.maximum.reduce(total))  # one reading pass; the mask is rarely needed
+    if has_nan:
+        lanes[np.isnan(total)] = _NAN
     np.left_shift(lanes, _SIXTEEN, out=scratch)
     lost = int(np.count_nonzero(scratch))
     np.right_shift(lanes, _SIXTEEN, out=scratch)
