@@ -120,7 +120,7 @@ def identity_lines(identity: Identity) -> Iterator[str]:
         yield "  its name says otherwise"
     yield from (f"  {reason}" for reason in identity.evidence)
     if identity.hash:
-        outcome = "as published" if identity.hash == "same" else "not the published build's"
+        outcome = "the published hash" if identity.hash == "same" else "not the published hash"
         yield f"  sha256 {identity.sha256[:16]}: {outcome}"
 
 

@@ -40,6 +40,10 @@ def listing(source: str, gen: str | None, sets: tuple[str, ...], as_json: bool) 
 
     The last column says whether size and hash are the published ones (same, differs, or nothing where none is
     published); the last line counts the images of each generation beside the published number.
+
+    \b
+    Example:
+      dge image ls libnrtucode.a
     """
     from dgekit.cli.image_text import listing_lines
 
@@ -85,6 +89,10 @@ def carve(
     """Write images as DIR/NAME.bin: the raw device segment, unmodified.
 
     Nothing is written outside DIR, and no file is ever half there; a file of that name is replaced.
+
+    \b
+    Example:
+      dge image carve libnrtucode.a img_CAYMAN_NX_POOL_DEBUG_DRAM -o carved
     """
     from dgekit.images.carve import write_images
 
@@ -110,9 +118,14 @@ def strings(source: str, name: str | None, minimum: int, gen: str | None, sets: 
 
     Device address: an IRAM's offset itself, a DRAM's offset + 0x80000; other segments have no rule. Code is not
     listed unless named. --json prints one object a line.
+
+    \b
+    Example:
+      dge image strings libnrtucode.a --json
     """
     import json
 
+    from dgekit.cli.image_text import plain
     from dgekit.images.cstrings import c_strings
     from dgekit.images.difference import string_json
 
@@ -123,7 +136,7 @@ def strings(source: str, name: str | None, minimum: int, gen: str | None, sets: 
             if as_json:
                 click.echo(json.dumps({"image": image.name, **entry}))
                 continue
-            columns = (image.name, entry["offset"], entry["va"] or "-", entry["format"] or "-", string.shown)
+            columns = (plain(image.name), entry["offset"], entry["va"] or "-", entry["format"] or "-", string.shown)
             click.echo("  ".join(columns))
     return 0
 
@@ -138,6 +151,10 @@ def census(source: str, published: bool, gen: str | None, sets: tuple[str, ...],
     Each row names its counter: `lines` (pieces between line feeds that hold the text, as most sources counted) or
     `strings` (NUL-ended strings). Totals that count unknown strings too are shown and not compared. --json prints
     one object, image name to counts by format; a symbol that is itself a published row is counted as that row is.
+
+    \b
+    Example:
+      dge image census libnrtucode.a
     """
     from dgekit.cli.image_text import census_lines
     from dgekit.images.census import compare_rows, count_formats, missing_formats, unlisted_formats
@@ -170,6 +187,10 @@ def anchors(source: str, gen: str | None, sets: tuple[str, ...], as_json: bool) 
 
     match: the quoted bytes stand there; decoded: no bytes are quoted, and the place decodes to the published
     instruction; differs, outside, unseen, absent: not so. A const16 of a string shows the string it loads.
+
+    \b
+    Example:
+      dge image anchors libnrtucode.a
     """
     from dgekit.cli.image_text import anchor_lines
     from dgekit.images.anchors import ABSENT, anchored_images, check_anchors, failed
@@ -196,6 +217,10 @@ def identify(source: str, name: str | None, gen: str | None, sets: tuple[str, ..
 
     Strings and their offsets decide, or the anchors; the hash is only a second check. Build is published, other
     (known strings or anchors, not all where they are published) or unknown.
+
+    \b
+    Example:
+      dge image identify blob.bin
     """
     from dgekit.cli.image_text import identity_lines
     from dgekit.images.identify import identify as identify_image
@@ -229,6 +254,10 @@ def diff(
     """Compare the strings of two files image by image: gained, lost, moved; exit 1 when they differ.
 
     Images of the same name are compared; two files of one image each are compared whatever their names.
+
+    \b
+    Example:
+      dge image diff old.a new.a
     """
     from dgekit.cli.image_text import difference_lines, plain
     from dgekit.images.difference import diff_images, pair_images

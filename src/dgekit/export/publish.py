@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dgekit.core.errors import UsageError
+from dgekit.export.schema_image import IMAGE_SCHEMAS
 from dgekit.export.schema_parts import Schema
 from dgekit.export.schema_reports import check_schema, choices_schema, diff_schema, issue_schema, neff_schema
 from dgekit.export.schema_run import decode_schema, lower_schema, run_schema
@@ -31,6 +32,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "diff": diff_schema,
     "choices": choices_schema,
     "neff": neff_schema,
+    **IMAGE_SCHEMAS,
 }
 
 

@@ -8,7 +8,7 @@ decide, then the size. An IRAM image is weighed by the quoted anchors (pipeline 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dgekit.images.anchors import MATCH, anchored_images, check_image
@@ -102,9 +102,13 @@ def identify(image: Image) -> Identity:
     """What an image is, with the reasons; raises InputError for bytes that hold an endless string."""
     segment = image.segment
     found = {} if segment in ("IRAM", "SRAM") else _placed_formats(image)
-    if found:
-        return _by_strings(image, segment or "DRAM", found)
-    return _by_anchors(image, segment) or _by_size(image, segment)
+    if not found:
+        return _by_anchors(image, segment) or _by_size(image, segment)
+    told = _by_strings(image, segment or "DRAM", found)
+    sized = _by_size(image, segment)
+    if told.reference or not sized.reference:
+        return told
+    return replace(sized, evidence=told.evidence + sized.evidence)
 
 
 def published_name(image: Image) -> str:
@@ -179,8 +183,7 @@ def _foreign(key: str, label: Label) -> bool:
 def _by_strings(image: Image, segment: str, found: dict[str, list[int]]) -> Identity:
     weights = sorted((weigh(image, name, found) for name in _CANDIDATES), key=lambda weight: weight.rank)
     best = weights[0]
-    undecided = best.placed <= len(best.moved) and not best.same_size
-    rivals = [w for w in weights if w.misfit == best.misfit and (w is best or undecided)]
+    rivals = _rivals(weights)
     alone = len(rivals) == 1
     exact = best.placed and not best.moved and not best.missing and not best.against
     mode = "DEBUG" if any(FORMATS[key].is_line for key in found) else "TEST"
@@ -197,6 +200,17 @@ def _by_strings(image: Image, segment: str, found: dict[str, list[int]]) -> Iden
         len(image.data),
         tuple(_reasons(best, mode)) + _size_reason(best.name, len(image.data)),
     )
+
+
+def _rivals(weights: Sequence[Weight]) -> list[Weight]:
+    """The images that it may be, best first: one, unless too little of any is there or nothing tells them apart."""
+    best = weights[0]
+    if best.present <= best.missing:
+        most = max((weight.present for weight in weights if not weight.against), default=0)
+        return [weight for weight in weights if weight.present == most and not weight.against]
+    if best.placed > len(best.moved) or best.same_size:
+        return [best]
+    return [weight for weight in weights if weight.misfit == best.misfit]
 
 
 def _reasons(best: Weight, mode: str) -> list[str]:
@@ -246,7 +260,7 @@ def _by_size(image: Image, segment: str) -> Identity:
     same = [row.name for row in sized if row.sha256 and sha256.startswith(row.sha256)]
     names = tuple(same) or tuple(row.name for row in sized)
     reference = names[0] if len(names) == 1 else ""
-    reason = f"no known string or anchor is in it; {size} bytes" + (
+    reason = f"no known string or anchor decides; {size} bytes" + (
         f", as published for {', '.join(names)}" if names else ", no published size"
     )
     return Identity(
