@@ -12,7 +12,7 @@ from typing import Self
 
 from dgekit.cce.enums import KbinDtype
 from dgekit.core.errors import ComputeError
-from dgekit.layout.fields import data, enum, reserved, u8, u32, u32s
+from dgekit.layout.fields import data, enum, u8, u32, u32s
 from dgekit.layout.struct import Struct
 
 SCALE_SLOTS = 32
@@ -36,7 +36,7 @@ class MinMaxInfo(Struct, name="min_max_info", size=UNION_BYTES, source="cce 2.1"
     """The union as MIN and MAX read it."""
 
     use_constant = u8(0, "bool: fold the constant in first")
-    pad = reserved(24, 1, "three bytes of padding")
+    pad = data(3, 1, "three bytes of padding", role="reserved")
     constant_dtype = enum(4, KbinDtype, "element type of the constant", bits=32)
     constant = u32(8, "the constant, raw bits", base=16)
     rest = data(120, 12, "zero in this view")

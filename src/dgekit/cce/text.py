@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dgekit.cce.classify import BUFFER, DEFAULTS, KINDS, PARAMETERS, RAW, Leg, decode_bd
 from dgekit.cce.lint import bd_issues
 from dgekit.core.choices import Choices
-from dgekit.core.errors import InputError
+from dgekit.core.errors import InputError, Issue
 from dgekit.descriptors.bd import MAX_BD_BYTES
 from dgekit.layout.fields import Field
 from dgekit.layout.say import brief, suggestion
@@ -18,16 +18,26 @@ _JSON_KEYS = ("offset", "leg", "kind", "fields", "hex", "issues")
 _ALWAYS = ("op_type", "ssmae_op", "param", "one", "md", "ring_id", "length")  # told by the kind, or in front
 
 
-def bd_to_json(data: bytes, offset: int = 0, leg: Leg = "auto", choices: Choices | None = None) -> dict[str, Any]:
-    """One line of `dge cce decode --json`: `offset` in bytes, `leg`, `kind`, `fields`, `hex`, `issues` (D51)."""
+def bd_to_json(
+    data: bytes,
+    offset: int = 0,
+    leg: Leg = "auto",
+    choices: Choices | None = None,
+    issues: Iterable[Issue] | None = None,
+) -> dict[str, Any]:
+    """One line of `dge cce decode --json`: `offset` in bytes, `leg`, `kind`, `fields`, `hex`, `issues` (D51).
+
+    The issues are those of the BD unless given.
+    """
     kind, bd = decode_bd(data, leg, choices)
+    found = bd_issues(kind, bd) if issues is None else issues
     return {
         "offset": offset,
         "leg": "s2m" if kind == BUFFER else "m2s",
         "kind": kind,
         "fields": bd.to_json(),
         "hex": data.hex(),
-        "issues": [issue.to_json() for issue in bd_issues(kind, bd)],
+        "issues": [issue.to_json() for issue in found],
     }
 
 

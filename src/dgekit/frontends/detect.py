@@ -6,8 +6,8 @@ Kinds: `toml` (a transfer file), `neff`, `jsonl` (word objects, one a line), `he
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal, get_args
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, get_args
 
 from dgekit.core.errors import DgeError, InputError, UsageError
 from dgekit.frontends.neff.header import GZIP_MAGIC, HEADER_SIZE, HEADER_SIZE_OFFSET
@@ -83,15 +83,24 @@ def read_words_input(data: bytes, format: str = AUTO, name: str = "<input>") -> 
     Hex text may hold spaces, `00:` offsets at the start of a line and `#` comments. Raises InputError naming the line,
     UsageError for a format that is none or holds no words.
     """
+    from dgekit.words.text import word_from_json
+
+    return read_records(data, lambda obj: word_from_json(obj).encode(), format, name)
+
+
+def read_records(
+    data: bytes, from_json: Callable[[Any], bytes], format: str = AUTO, name: str = "<input>", what: str = "words"
+) -> bytes:
+    """Like `read_words_input` for records of any kind: `from_json` gives the bytes of one line's object."""
     kind = detect(data, name) if format in ("", AUTO) else check_kind(format)
     if kind == "bin":
         return data
     if kind not in WORD_KINDS:
         raise UsageError(
-            f"{name} is a {kind} input, not words", rule="input.format", fix="--format " + "|".join(WORD_KINDS)
+            f"{name} is a {kind} input, not {what}", rule="input.format", fix="--format " + "|".join(WORD_KINDS)
         )
     lines = _lines(data, name)
-    return _from_json(lines, name) if kind == "jsonl" else _from_hex(lines, name)
+    return _from_json(lines, from_json, name) if kind == "jsonl" else _from_hex(lines, name)
 
 
 def _lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
@@ -115,17 +124,15 @@ def _from_hex(lines: Iterator[tuple[int, str]], name: str) -> bytes:
     return bytes(found)
 
 
-def _from_json(lines: Iterator[tuple[int, str]], name: str) -> bytes:
+def _from_json(lines: Iterator[tuple[int, str]], from_json: Callable[[Any], bytes], name: str) -> bytes:
     import json
-
-    from dgekit.words.text import word_from_json
 
     found = bytearray()
     for number, line in lines:
         if not line.strip():
             continue
         try:
-            found += word_from_json(json.loads(line)).encode()
+            found += from_json(json.loads(line))
         except DgeError as problem:
             raise _bad_line(name, number, problem.message, problem) from None
         except (ValueError, RecursionError) as problem:

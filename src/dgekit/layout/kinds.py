@@ -18,6 +18,7 @@ from dgekit.layout.say import brief, suggestion
 
 Namespace = dict[str, Any]
 M = TypeVar("M", bound=type[enum.Enum])
+MAX_TABLE_BITS = 16
 
 
 def spelled(name: str) -> Callable[[M], M]:
@@ -156,8 +157,11 @@ class EnumKind(Kind):
         return _enum_table(self.members, self.bits)
 
     def decode_expr(self, raw: str, ns: Namespace) -> str:
-        """A lookup in a table of all values."""
+        """A lookup in a table of all values, or by the known ones where the bits are many."""
         key = f"enum_{self.members.__name__}_{self.bits}"
+        if self.bits > MAX_TABLE_BITS:
+            ns[key] = self.member
+            return f"{key}({raw})"
         ns[key] = self.table()
         return f"{key}[{raw}]"
 
