@@ -1,7 +1,8 @@
 """The published JSON Schemas: derived from the declarations, stored beside this file, tested equal.
 
-`program` describes a transfer file, `issue` an issue anywhere, `decode` one line of `dge decode --json`, `neff` the
-output of `dge neff info --json`, the others what the command of that name prints with --json.
+`program` describes a transfer file, `cce_packets` a packet file, `issue` an issue anywhere, `decode` one line of
+`dge decode --json`, `neff` the output of `dge neff info --json`, the others what the command of that name (`cce_plan`:
+`dge cce plan`) prints with --json.
 `python -m dgekit.export.publish` writes the files anew.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dgekit.core.errors import UsageError
+from dgekit.export.schema_cce import cce_decode_schema, cce_packets_schema, cce_plan_schema, cce_run_schema
 from dgekit.export.schema_image import IMAGE_SCHEMAS
 from dgekit.export.schema_parts import Schema
 from dgekit.export.schema_reports import check_schema, choices_schema, diff_schema, issue_schema, neff_schema
@@ -32,6 +34,10 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "diff": diff_schema,
     "choices": choices_schema,
     "neff": neff_schema,
+    "cce_decode": cce_decode_schema,
+    "cce_packets": cce_packets_schema,
+    "cce_plan": cce_plan_schema,
+    "cce_run": cce_run_schema,
     **IMAGE_SCHEMAS,
 }
 
