@@ -10,6 +10,7 @@ from dgekit.explain.cards import Card, Entry
 from dgekit.explain.rebuild import rebuild
 from dgekit.logs.formats import FORMATS
 from dgekit.logs.parse import parse_line
+from dgekit.logs.render import SELECT_STAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,15 @@ class Difference:
 def first_difference(model_log: Iterable[str], cards: list[Card]) -> Difference | None:
     """Compare the words of a model's log with those of another, line by line; None where all agree.
 
-    Stages that one of both logs does not have at all are left out, so that a log of some stages can be compared.
+    A log from the selection on (`log_stages = select`) is compared by the lines that such a log has, and one without
+    any Q7 line by those of the sequencer.
     """
     model = rebuild(parse_line(text, number) for number, text in enumerate(model_log, 1)).cards
-    stages = _stages(model) & _stages(cards)
+    all_stages = all(any(entry.stage == "reshape" for card in side for entry in card.lines) for side in (model, cards))
+    with_jobs = all_stages and all(any(card.jobs for card in side) for side in (model, cards))
     for number in range(1, max(len(model), len(cards)) + 1):
-        wanted = _lines(model, number, stages)
-        found = _lines(cards, number, stages)
+        wanted = _lines(model, number, all_stages, with_jobs)
+        found = _lines(cards, number, all_stages, with_jobs)
         for place in range(max(len(wanted), len(found))):
             program = wanted[place] if place < len(wanted) else None
             log = found[place] if place < len(found) else None
@@ -59,12 +62,13 @@ def first_difference(model_log: Iterable[str], cards: list[Card]) -> Difference 
     return None
 
 
-def _stages(cards: list[Card]) -> set[str]:
-    return {entry.stage for card in cards for entry in card.lines}
-
-
-def _lines(cards: list[Card], number: int, stages: set[str]) -> list[Entry]:
-    return [entry for entry in cards[number - 1].lines if entry.stage in stages] if number <= len(cards) else []
+def _lines(cards: list[Card], number: int, all_stages: bool, with_jobs: bool) -> list[Entry]:
+    """The lines of a word that are compared."""
+    if number > len(cards):
+        return []
+    card = cards[number - 1]
+    found = [entry for entry in card.lines if all_stages or entry.stage in SELECT_STAGES]
+    return found + [entry for job in card.jobs for entry in job.lines] if with_jobs else found
 
 
 def _changed(program: Entry | None, log: Entry | None) -> tuple[str, ...]:

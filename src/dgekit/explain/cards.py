@@ -133,7 +133,7 @@ class Job:
         return any(entry.key not in KIND_LINES for entry in self.lines)
 
 
-@dataclass
+@dataclass(eq=False)
 class Card:
     """One word as the log shows it."""
 
@@ -196,11 +196,11 @@ class Card:
     @cached_property
     def kind(self) -> Kind | None:
         """What kind of word it is: tile and kind lines say, else the kind number, in the model's numbering."""
+        if self.lines.first("reshape.transpose") or (self.backend is Backend.FAST and self.pushes):
+            return Kind.TRANSPOSE
         named = next((job.kind for job in self.jobs if job.kind is not None), None)
         if named is not None:
             return named
-        if self.lines.first("reshape.transpose") or (self.backend is Backend.FAST and self.pushes):
-            return Kind.TRANSPOSE
         number = self.assessed.get("Reshape Kind")
         if number is None and self.backend is Backend.SOFTWARE and self.dump is not None:
             number = self.dump.fields["reshape_kind"]

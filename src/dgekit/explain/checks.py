@@ -13,7 +13,7 @@ from dgekit.explain.cards import Card, Group, Side
 from dgekit.explain.checks_software import check_software
 from dgekit.explain.finding import Setting, finding
 from dgekit.firmware.emit import FORMS
-from dgekit.firmware.values import Kind
+from dgekit.firmware.values import Backend, Kind
 from dgekit.logs.formats import FORMATS
 from dgekit.words.legs import dtype_bits
 
@@ -32,6 +32,13 @@ def _generation(card: Card, at: Setting) -> Iterator[Issue]:
     """Lines that the generation's firmware does not hold: REGWRITE on MARIANA_PLUS, any DGE line on SUNDA."""
     if at.generation is None:
         return
+    if card.pushes and card.backend is Backend.FAST and not at.generation.has_fast_path:
+        yield finding(
+            "pipeline.3.8", "warning",
+            f"pushes without selection and dump; {at.generation.name} has no fast path that would leave them out",
+            card.pushes[0], generation=at.generation.name,
+            fix="lines before them are missing, or belong to the word before",
+        )  # fmt: skip
     for key in dict.fromkeys(entry.key for entry in card.lines):
         row = FORMATS[key]
         # a list of one generation says where the text was read, not that others lack it
@@ -108,9 +115,12 @@ def _assessment(card: Card, at: Setting) -> Iterator[Issue]:
     used = len(card.dmas)
     # rows that were dropped may leave a channel without work
     is_off = used > assessed["#DMA"] if card.kind in _INDEXED else used != assessed["#DMA"]
-    if card.pushes and is_off and not card.is_last:
+    if card.pushes and is_off:
+        ends = card.is_last and used < assessed["#DMA"]
+        where = ", where the log ends" if ends else ""
         yield finding(
-            "pipeline.3.3", "error", f"#DMA = {assessed['#DMA']}, but pushes go to {used} channels", entry,
+            "pipeline.3.3", "warning" if ends else "error",
+            f"#DMA = {assessed['#DMA']}, but pushes go to {used} channels{where}", entry,
             assessed=assessed["#DMA"], channels=list(card.dmas),
         )  # fmt: skip
 
@@ -153,6 +163,7 @@ def _unequal(card: Card, what: str, src: int, dst: int) -> Issue:
 
 def _pushes(card: Card, at: Setting) -> Iterator[Issue]:
     """DIMPUSHes of each group against the backend, semaphores, and elements against the dump (pipeline 5.2)."""
+    yield from _partners(card)
     if not card.pushes:
         return
     wanted = FORMS[card.backend].rank if card.backend in FORMS else None
@@ -178,8 +189,30 @@ def _pushes(card: Card, at: Setting) -> Iterator[Issue]:
             generate=sorted(numbers), dump=printed[0],
             fix="--set dump_index=shape_register if $S is a shape register here",
         )  # fmt: skip
-    if card.sides is not None and not card.lines.first("shape.num") and not card.is_last:
+    if card.sides is not None and not card.lines.first("shape.num") and not _is_unfinished(card):
         yield from _shares(card)
+
+
+def _partners(card: Card) -> Iterator[Issue]:
+    """A dump and pushes go together; the fast path alone has no dump, and a word without rows left no pushes."""
+    if card.pushes and card.dump is None and card.backend is not Backend.FAST and not card.is_last:
+        yield finding(
+            "pipeline.5.2", "warning", "pushes without a dump", card.pushes[0], fix="the dump line is missing",
+        )  # fmt: skip
+    if card.dump is not None and not card.pushes and card.kind not in _INDEXED and not card.is_last:
+        yield finding(
+            "pipeline.5.2", "error", "a dump without pushes", card.dump, fix="the push lines are missing",
+        )  # fmt: skip
+
+
+def _is_unfinished(card: Card) -> bool:
+    """Whether the log may end within the word: fewer pushes or channels than it should have."""
+    if not card.is_last:
+        return False
+    if not card.groups or card.pushes[-1].key != "push.dimpush":
+        return True
+    rank = FORMS[card.backend].rank if card.backend in FORMS else 0
+    return len(card.groups[-1].pushes) < rank or len(card.dmas) < card.assessed.get("#DMA", 0)
 
 
 def _shares(card: Card) -> Iterator[Issue]:
@@ -208,7 +241,7 @@ def _shares(card: Card) -> Iterator[Issue]:
 def _lanes(card: Card, leg: str) -> Iterator[Issue]:
     """One GENERATE a row that is left, and the rows counted again in the first DIMPUSH of each channel (D25)."""
     for group in card.groups:
-        rows, counted = len(group.generated(leg)), set(group.counts[0])
+        rows, counted = len(group.generated(leg)), {count for pair in group.counts for count in pair}
         if rows and rows not in counted:
             yield finding(
                 "dec.D25", "warning",
@@ -242,7 +275,9 @@ def _addresses(card: Card, at: Setting) -> Iterator[Issue]:
         if not found or any(len(group.pushes) < 2 for group, _ in found):
             continue
         unit = card.elem_sizes().get(side.name, 1) if at.choices.text("step_unit") == "elements" else 1
-        if [address for _, address in found] != _starts(side, [group for group, _ in found], which, unit):
+        order = -1 if at.choices.text("dimpush_order") == "outer_first" else 1
+        counts = [[pair[which] for pair in group.counts[::order]] for group, _ in found]
+        if [address for _, address in found] != _starts(side, counts, unit):
             yield finding(
                 "dec.D23", "warning",
                 f"the {side.name} addresses of the channels are not those of consecutive blocks", card.dump,
@@ -251,15 +286,14 @@ def _addresses(card: Card, at: Setting) -> Iterator[Issue]:
             )  # fmt: skip
 
 
-def _starts(side: Side, groups: list[Group], which: int, unit: int) -> list[int]:
-    """The start of each channel's block of the dimension that is dealt out."""
-    ranks = min(len(group.counts) for group in groups)
-    dims = side.dims[:ranks]
-    for dim, (step, count) in enumerate(dims):
-        parts = [group.counts[dim][which] for group in groups]
-        if sum(parts) == count and len(groups) > 1:
-            return [side.addr + sum(parts[:place]) * step * unit for place in range(len(groups))]
-    return [side.addr] * len(groups)
+def _starts(side: Side, counts: list[list[int]], unit: int) -> list[int]:
+    """The start of each channel's block of the dimension that is dealt out; `counts` of each channel, inner first."""
+    ranks = min(map(len, counts))
+    for dim, (step, count) in enumerate(side.dims[:ranks]):
+        parts = [own[dim] for own in counts]
+        if sum(parts) == count and len(parts) > 1:
+            return [side.addr + sum(parts[:place]) * step * unit for place in range(len(parts))]
+    return [side.addr] * len(counts)
 
 
 def _bounds(card: Card, at: Setting) -> Iterator[Issue]:

@@ -55,6 +55,8 @@ def _rows(card: Card, job: Job) -> Iterator[Issue]:
     loops = len(job.lines.all("swdge.loop"))
     masks = job.lines.all("indirection.masks")
     valid = sum((entry.args[0] & entry.args[1]).bit_count() for entry in masks)
+    if card.kind is Kind.GATHER_TRANSPOSE:
+        valid *= max(1, len(card.dmas))  # every channel takes its columns of all rows
     if masks and loops and valid != loops:
         yield finding(
             "pipeline.3.6", "warning", f"{valid} lanes are in bounds on both legs, {loops} rows were looped over",

@@ -75,10 +75,31 @@ class _Sequencer:
             self._end_word()
         if entry.stage not in _WORD_STAGES:
             return False
-        if self._lines and _begins_word(entry, self._lines):
+        if entry.key == "dump.software" and self._has_lost_its_head():
+            self._take_back()
+        elif self._lines and _begins_word(entry, self._lines):
             self._end_word()
         self._lines.append(entry)
         return True
+
+    def _has_lost_its_head(self) -> bool:
+        """Pushes behind failed rows look like another word, until the dump behind them says that they are not."""
+        last = self._last
+        return (
+            last is not None
+            and bool(last.failures)
+            and last.dump is None
+            and not last.pushes
+            and bool(self._lines)
+            and all(entry.stage == "push" for entry in self._lines)
+        )
+
+    def _take_back(self) -> None:
+        """Join the word before to the one at hand."""
+        if self._last is not None:
+            self._found.cards.remove(self._last)
+            self._lines = Entries([*self._last.lines, *self._lines])
+            self._last = None
 
     def close(self) -> None:
         """The end of the log."""
@@ -132,9 +153,9 @@ def _begins_word(entry: Entry, lines: Entries) -> bool:
 
 def _push_begins_word(entry: Entry, lines: Entries) -> bool:
     pushed = lines.of_stage("push")
-    dump, selected = lines.first(*DUMPS), lines.first(*SELECTS)
+    dump = lines.first(*DUMPS)
     if not pushed:
-        return dump is None and lines.first("bounds.failed") is not None and selected is not None
+        return dump is None and lines.first("bounds.failed", "select.none") is not None
     if dump is not None and dump.line > pushed[0].line:
         return True
     dma, last = entry.args[0], pushed[-1]

@@ -219,7 +219,8 @@ class _Draft:
             self._values[f"{name}_start_addr"] = Addr8Immediate(address=shown[0].args[2])
             self._carried.add(f"{name}_start_addr.address")
         if len(first.steps) == 2:
-            self._put(f"{name}_step_elem", tuple(pair[which] for pair in first.steps))
+            order = -1 if self._choices.text("dimpush_order") == "outer_first" else 1
+            self._put(f"{name}_step_elem", tuple(pair[which] for pair in first.steps[::order]))
 
     def _shape_register(self, side: Side) -> int | None:
         """The register whose counts and steps the leg has; its two lines come before the analysis."""
