@@ -120,20 +120,16 @@ def loads_packets(text: str, name: str = "<text>") -> PacketFile:
     """The packets of a TOML text; `name` stands for the file in messages. Raises InputError."""
     place = Place(name)
     document = PACKETS.check(parse_toml(text, name), place)
-    packets = tuple(_packet(table, place.key("packets").item(index)) for index, table in enumerate(document["packets"]))
+    packets = tuple(_packet(table) for table in document["packets"])
     choices = read_choices(document["choices"] or {}, place.key("choices"))
     return PacketFile(document["generation"], document["ring_id"], choices, packets, name)
 
 
-def _packet(table: dict[str, Any], place: Place) -> CcePacket:
+def _packet(table: dict[str, Any]) -> CcePacket:
     op = CceType[table["op"].upper()]
     read: DtypeInfo = table["dtype"]
     written: DtypeInfo = table["out_dtype"] or read
     accum: DtypeInfo | None = table["accum"]
-    try:
-        constant = _constant(table["constant"])
-    except ComputeError as problem:
-        raise _at(problem, place.key("constant")) from None
     return CcePacket(
         op=op,
         sources=tuple(table["sources"]),
@@ -144,7 +140,7 @@ def _packet(table: dict[str, Any], place: Place) -> CcePacket:
         out_dtype=int(written.code),
         scales=tuple(table["scales"] or ()),
         selectors=tuple((a, b, c) for a, b, c in table["selectors"] or ()),
-        constant=constant,
+        constant=_constant(table["constant"]),
         seed=table["seed"],
         gce=_gce(table["gce"], read, written),
         strong_order=table["strong_order"],
@@ -171,7 +167,7 @@ def _gce(table: dict[str, Any] | None, read: DtypeInfo, written: DtypeInfo) -> G
 
 
 def _at(problem: ComputeError, place: Place) -> ComputeError:
-    where = f"{place}.{problem.where}" if problem.where and problem.where != "constant" else str(place)
+    where = f"{place}.{problem.where}" if problem.where else str(place)
     return ComputeError(
         problem.message, rule=problem.rule, where=where, values=problem.values, source=problem.source, fix=problem.fix
     )
