@@ -76,7 +76,7 @@ def test_gzip_that_ends_too_early(end):
     assert caught.value.rule == "logs.gzip"
 
 
-@pytest.mark.parametrize("data", [b"\x1f\x8b garbage", gzip.compress(b"a\n") + b"garbage"])
+@pytest.mark.parametrize("data", [b"\x1f\x8b garbage", gzip.compress(b"a\n") + b"garbage"], ids=["header", "tail"])
 def test_gzip_that_is_broken(data):
     with pytest.raises(InputError) as caught:
         lines(data)
