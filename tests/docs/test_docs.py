@@ -5,8 +5,8 @@ A page is one sitting: its blocks run in order, in one folder that holds `exampl
 * ```console: each `$ dge ...` (pipes allowed) runs and its output is compared; `...` alone on a line stands for any
   number of lines, ` ...` at the end of a line for the rest of it. `$ echo $?` shows the last exit code; `$ cat FILE`
   prints a file. `$ make TARGET` is only looked up in the Makefile.
-* ```toml that starts with `# NAME.toml` becomes that file; other TOML is a piece that completes
-  the page's first file, and what it then does must be done without an error.
+* ```toml that starts with `# NAME.toml` becomes that file, a program or (with `[[packets]]`) a packet file; other TOML
+  is a piece that completes the page's first file, and what it then does must be done without an error.
 * ```python runs; with `>>>` in it, it is a doctest.
 """
 
@@ -29,7 +29,7 @@ from dgekit.cli.main import run_cli
 from dgekit.core.generations import GENERATIONS
 from dgekit.export.reference import PAGES
 from dgekit.export.reference.markdown import anchor
-from dgekit.frontends import toml_file
+from dgekit.frontends import packet_file, toml_file
 from dgekit.frontends.program.keys import TRANSFER
 from dgekit.machine.session import run_workload
 
@@ -101,8 +101,12 @@ class Sitting:
     def _toml(self, text: str) -> None:
         named = re.match(r"# (\S+\.toml)\b", text)
         if named:
-            self.program = self.program or text
             (self.folder / named[1]).write_text(text)
+        if named and "[[packets]]" in text:
+            packet_file.loads_packets(text, self.page).build()
+            return
+        if named:
+            self.program = self.program or text
         keys, tables = ("", text) if text.startswith(("[", "#")) else text.split("\n[", 1)
         whole = text if named else f"{keys}\n{self.program}\n{tables if not keys else '[' + tables}"
         result, _ = run_workload(toml_file.loads(whole, self.folder, name=self.page))
