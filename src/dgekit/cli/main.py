@@ -123,7 +123,9 @@ def run_cli(argv: list[str]) -> int:
         if os.environ.get("DGE_DEBUG"):
             raise
         told = one_line(f"{type(fault).__name__}: {fault}")
-        click.echo(f"dge: internal fault: {told} [dge.internal] Fix: DGE_DEBUG=1 shows where; please report it", err=True)
+        click.echo(
+            f"dge: internal fault: {told} [dge.internal] Fix: DGE_DEBUG=1 shows where; please report it", err=True
+        )
         return 70
     return outcome if isinstance(outcome, int) else 0
 
