@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from dgekit.cce import bds, host, registers
+from dgekit.cce import words as cce_words
 from dgekit.core.evidence import LEVELS, WAYS
 from dgekit.descriptors import bd, completion, notification
 from dgekit.export.reference.markdown import anchor, cell, code, fence, link, page, sentences, table
@@ -19,7 +21,7 @@ from dgekit.words.description import Description
 from dgekit.words.word import Word, word_classes
 
 _FIELD_COLUMNS = ("offset", "size", "field", "type", "meaning", "evidence")
-_RECORD_MODULES = (bd, completion, notification)
+_RECORD_MODULES = (bd, completion, notification, bds, cce_words, host, registers)
 _GENERATIONS = "generations: "
 _TYPE_SUFFIX = re.compile(r"(\[\d+\]|>>\d+)$")
 
@@ -28,8 +30,9 @@ WORDS_INTRO = (
     "byte 12. `dge spec NAME` prints the same."
 )
 RECORDS_INTRO = (
-    "The 16-byte records that engines and software exchange in rings, little-endian. `12[4:2]` are bits 4 to 2 of "
-    "byte 12, evidence is as in [words](words.md)."
+    "The 16-byte records that engines and software exchange in rings, and the host's structures of compute packets; "
+    "all little-endian. `12[4:2]` are bits 4 to 2 of byte 12, evidence is as in [words](words.md). `BD_M2S_CCE` is the "
+    "general view of a compute BD, `BD_CCE_...` are the same 16 bytes under the names of each operation."
 )
 
 
@@ -110,7 +113,7 @@ def _union_parts(found: Description) -> Iterator[str]:
 
 
 def records_page() -> str:
-    """BDs, completion entries and notification records, then the enums they use."""
+    """BDs, completion entries, notification records and host structures, then the enums they use."""
     structs = list(_records())
     enums = list(dict.fromkeys(_enums_of(structs)))
     types = {cls.layout.name: "#" + anchor(cls.layout.name) for cls in structs}
@@ -136,7 +139,10 @@ def _records() -> Iterator[type[Struct]]:
         item
         for module in _RECORD_MODULES
         for item in vars(module).values()
-        if isinstance(item, type) and issubclass(item, Struct) and item.__module__ == module.__name__
+        if isinstance(item, type)
+        and issubclass(item, Struct)
+        and item.__module__ == module.__name__
+        and "layout" in vars(item)
     ]
     return iter(sorted(found, key=lambda cls: -cls.layout.size))
 
