@@ -156,7 +156,7 @@ def _push_begins_word(entry: Entry, lines: Entries) -> bool:
     dump = lines.first(*DUMPS)
     if not pushed:
         return dump is None and lines.first("bounds.failed", "select.none") is not None
-    if dump is not None and dump.line > pushed[0].line:
+    if dump is not None and dump.line > pushed[0].line and entry.key != "push.dimpush":
         return True
     dma, last = entry.args[0], pushed[-1]
     if dma < last.args[0]:

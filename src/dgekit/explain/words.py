@@ -7,7 +7,7 @@ from typing import Any
 
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import Dtype
-from dgekit.core.errors import DgeError, Issue
+from dgekit.core.errors import EncodeError, Issue
 from dgekit.explain.cards import Card, Side
 from dgekit.firmware.values import Kind
 from dgekit.words.enums import IndirectMode
@@ -65,17 +65,23 @@ class RebuiltWord:
 
 
 def rebuild_word(card: Card, choices: Choices) -> RebuiltWord | None:
-    """The word of a card that has a dump, or was pushed on the fast path; None for every other card."""
+    """The word of a card that has a dump, or was pushed on the fast path.
+
+    None for every other card, and for one whose values no word can hold (its checks name them).
+    """
     draft = _Draft(card, choices)
-    match card.kind:
-        case Kind.INDIRECT:
-            return draft.indirect()
-        case Kind.TRANSPOSE | Kind.SB2SB:
-            return draft.transpose()
-        case Kind.GATHER_TRANSPOSE:
-            return draft.gather_transpose()
-        case Kind.DIRECT2D:
-            return draft.direct()
+    try:
+        match card.kind:
+            case Kind.INDIRECT:
+                return draft.indirect()
+            case Kind.TRANSPOSE | Kind.SB2SB:
+                return draft.transpose()
+            case Kind.GATHER_TRANSPOSE:
+                return draft.gather_transpose()
+            case Kind.DIRECT2D:
+                return draft.direct()
+    except EncodeError:
+        return None
     return None
 
 
@@ -161,7 +167,7 @@ class _Draft:
         self._bound("dst", "dst_bound_reg")
         cast = self._dump().get("cast")
         if cast:
-            self._put("dtype", DtypePair(dtype_lo=Dtype(cast[0]), dtype_hi=Dtype(cast[1])))
+            self._put("dtype", DtypePair(dtype_lo=_dtype(cast[0]), dtype_hi=_dtype(cast[1])))
         if self._card.tile:
             self._derive("elem_size", self._card.tile["tile_src_cols"] * self._card.tile["dtype_size"])
         self._put("flags", DmaGatherTransposeFlags(gather_dim=self._dump().get("indirection_dim", 0)))
@@ -276,11 +282,8 @@ class _Draft:
                 return dict(zip(legs, addresses, strict=True))
         return {}
 
-    def _built(self, cls: type[Word]) -> RebuiltWord | None:
-        try:
-            return RebuiltWord(cls(**self._values), frozenset(self._carried), frozenset(self._derived))
-        except DgeError:
-            return None  # a value that no word can hold: the checks name it
+    def _built(self, cls: type[Word]) -> RebuiltWord:
+        return RebuiltWord(cls(**self._values), frozenset(self._carried), frozenset(self._derived))
 
 
 def _is_under(path: str, known: frozenset[str]) -> bool:
