@@ -139,6 +139,7 @@ CONSTANT = row("minmax_constant", const_dt=2)
         ([row("fma", f4_last=1)], "cce.3.4", "without FMA operands"),
         ([OPERANDS, LAST], "cce.3.4", "after FMA operands"),
         ([OPERANDS], "cce.4.10", "no source"),
+        ([OPERANDS, row("fma"), OPERANDS], "cce.3.4", "operands without their source"),
         ([row("gce", last=1)], "cce.4.6", "without a header"),
         ([row("add"), HEADER], "cce.3.4", "compression header"),
         ([LAST, HEADER], "cce.3.4", "without its stage"),
