@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dgekit.core.dtypes import DtypeInfo, dtype_from_neff
-from dgekit.core.errors import Issue
+from dgekit.core.errors import InputError, Issue
 from dgekit.frontends.kinds import Array, Boolean, Either, Integer, Key, Kind, Mapping, Number, Parsed, Section, Text
 from dgekit.frontends.place import Place
 from dgekit.transfers.transfer import ENGINES
@@ -253,10 +253,28 @@ def variables_of(definition: dict[str, Any]) -> dict[str, Variable]:
     }
 
 
-def entries_of(engine: dict[str, Any], place: Place) -> tuple[Entry, ...]:
-    """The dma list of a checked engine JSON."""
-    here = place.key("dma")
-    return tuple(_entry(table, here.item(index)) for index, table in enumerate(engine["dma"]))
+def lenient_definition(raw: Any, place: Place, found: list[Issue]) -> Any:
+    """def.json without the queues and variables that are wrong; what is wrong with each is put into `found`."""
+    if not isinstance(raw, dict):
+        return raw
+    kept = dict(raw)
+    for key, section in (("dma_queue", QUEUE), ("var", VARIABLE)):
+        if isinstance(raw.get(key), dict):
+            kept[key] = {
+                name: table
+                for name, table in raw[key].items()
+                if _passes(section, table, place.key(key).key(name), found)
+            }
+    return kept
+
+
+def _passes(section: Section, table: Any, place: Place, found: list[Issue]) -> bool:
+    try:
+        section.check(table, place)
+    except InputError as problem:
+        found.append(problem.as_issue())
+        return False
+    return True
 
 
 def collectives_of(engine: dict[str, Any]) -> tuple[Collective, ...]:
@@ -267,7 +285,8 @@ def collectives_of(engine: dict[str, Any]) -> tuple[Collective, ...]:
     )
 
 
-def _entry(table: dict[str, Any], place: Place) -> Entry:
+def entry_of(table: dict[str, Any], place: Place) -> Entry:
+    """One checked entry of a dma list."""
     desc = table["desc"]
     descs = (desc,) if isinstance(desc, dict) else desc or ()
     return Entry(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dgekit.core.errors import EncodeError, InputError, Issue
+from dgekit.frontends.neff.source import Source, source_of
 
 HEADER_SIZE = 1024
 HEADER_SIZE_OFFSET = 8
@@ -17,6 +18,7 @@ GZIP_MAGIC = b"\x1f\x8b"  # what follows the header, unless it is a plain tar ar
 SUPPORTED_FEATURES = 0x80000000000000FF
 NEWER_REFUSED_FEATURES = 0x7FFFFFFFF8000000  # bits 27 to 62 (neff.md 1)
 MD5_VERSION = 2
+LOADER_MAJOR = 2  # the highest major version that a loader takes (neff.md 1)
 _MD5_TAIL = b"0" * 16
 
 FieldKind = Literal["int", "text", "bytes"]
@@ -132,14 +134,30 @@ def _as_bytes(value: str | bytes) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def package_hash(payload: bytes) -> bytes:
+def package_hash(payload: bytes | Source) -> bytes:
     """The hash field of package version 2: the MD5 of the stored payload, then sixteen ASCII zeros (neff.md 1)."""
     import hashlib
 
-    return hashlib.md5(payload, usedforsecurity=False).digest() + _MD5_TAIL
+    source = source_of(payload)
+    digest = hashlib.md5(usedforsecurity=False)
+    for piece in source.chunks(0, len(source)):
+        digest.update(piece)
+    return digest.digest() + _MD5_TAIL
 
 
-def check_header(header: Header, payload: bytes, where: str, supported: int = SUPPORTED_FEATURES) -> list[Issue]:
+HashStatus = Literal["verified", "differs", "unverified"]
+
+
+def hash_status(header: Header, payload: bytes | Source) -> HashStatus:
+    """Whether the stored hash is that of the payload; only package version 2 can be told (D88)."""
+    if header.number("pkg_version") != MD5_VERSION:
+        return "unverified"
+    return "verified" if header.data("hash") == package_hash(payload) else "differs"
+
+
+def check_header(
+    header: Header, payload: bytes | Source, where: str, supported: int = SUPPORTED_FEATURES
+) -> list[Issue]:
     """What is wrong with the header, seen beside its payload (D88)."""
     return [
         *_check_data_size(header, len(payload), where),
@@ -172,19 +190,26 @@ def _check_features(header: Header, where: str, supported: int) -> list[Issue]:
 
 def _check_version(header: Header, where: str) -> list[Issue]:
     major = header.number("neff_version_major")
-    if major <= 2:
+    if major <= LOADER_MAJOR:
         return []
     return [
-        Issue("neff.version", "advice", f"major version {major} is above 2", where, {"major": major}, "neff 1, loader")
+        Issue(
+            "neff.version",
+            "advice",
+            f"major version {major} is above {LOADER_MAJOR}: a loader of version {LOADER_MAJOR} refuses it",
+            where,
+            {"major": major, "loader": LOADER_MAJOR},
+            "neff 1, loader",
+        )
     ]
 
 
-def _check_hash(header: Header, payload: bytes, where: str) -> list[Issue]:
-    stored = header.data("hash")
-    if header.number("pkg_version") != MD5_VERSION:
+def _check_hash(header: Header, payload: bytes | Source, where: str) -> list[Issue]:
+    status = hash_status(header, payload)
+    if status == "unverified":
         message = f"the hash of package version {header.number('pkg_version')} is unverified: its form is not known"
         return [Issue("neff.hash", "advice", message, where, source="dec.D88")]
-    if stored == package_hash(payload):
+    if status == "verified":
         return []
-    values = {"stored": stored.hex(), "computed": package_hash(payload).hex()}
+    values = {"stored": header.data("hash").hex(), "computed": package_hash(payload).hex()}
     return [Issue("neff.hash", "warning", "the hash is not the MD5 of the payload", where, values, "dec.D88")]

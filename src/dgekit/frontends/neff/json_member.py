@@ -22,7 +22,7 @@ def read_json(members: Mapping[str, bytes], name: str, where: str) -> Any:
             values={"size": len(text), "limit": MAX_JSON},
         )
     try:
-        return json.loads(text.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(text.decode("utf-8"), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except UnicodeDecodeError as problem:
         raise place.error("json", f"byte {problem.start} is no UTF-8", values={"offset": problem.start}) from None
     except json.JSONDecodeError as problem:
@@ -38,7 +38,8 @@ def member_place(name: str, where: str) -> Place:
     return Place(f"{where}: {name}", rules="neff")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of these members; raises ValueError for a key that is there twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
@@ -49,5 +50,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(name: str) -> None:
+def no_constant(name: str) -> None:
+    """Refuses NaN and the infinities, which are no JSON; raises ValueError."""
     raise ValueError(f"{name} is no JSON number")

@@ -1,39 +1,22 @@
-"""A NEFF file as a value: references are followed from neff.json to each engine's stream, never fixed names.
+"""A NEFF file as one value: every dma list and every stream read, as running it needs.
 
 Members that no reference needs may be absent (an issue); a kelf file or a def.json that is named must be there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from dgekit.core.errors import InputError, Issue, UsageError
-from dgekit.core.generations import Generation, generation_named
-from dgekit.frontends.neff.archive import DEFAULT_LIMITS, Archive, Limits, read_archive
-from dgekit.frontends.neff.definitions import (
-    DEFINITION,
-    ENGINE,
-    Collective,
-    Entry,
-    Queue,
-    Variable,
-    check_variables,
-    collectives_of,
-    entries_of,
-    queues_of,
-    variables_of,
-)
-from dgekit.frontends.neff.header import HEADER_SIZE, SUPPORTED_FEATURES, Header, check_header, decode_header
-from dgekit.frontends.neff.json_member import member_place, read_json
-from dgekit.frontends.place import Place
-from dgekit.transfers.transfer import ENGINES
-
-GRAPH = "neff.json"
-KELF_FUNCTION = "__kelf"
-ANY_TARGET = "*"
+from dgekit.core.errors import Issue
+from dgekit.core.generations import Generation
+from dgekit.frontends.neff.archive import DEFAULT_LIMITS, Archive, Limits
+from dgekit.frontends.neff.definitions import Collective, Entry, Queue, Variable
+from dgekit.frontends.neff.engine_file import EngineFile
+from dgekit.frontends.neff.header import SUPPORTED_FEATURES, Header
+from dgekit.frontends.neff.json_member import MAX_JSON
+from dgekit.frontends.neff.opened import OpenSubgraph, open_neff
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,162 +63,27 @@ def read_neff(
     """Read a NEFF from a path or from bytes; nothing is written anywhere.
 
     `limits` caps what the archive may unpack to; `supported` is the mask of feature bits. Raises InputError with
-    the member and the rule for anything that cannot be read.
+    the member and the rule for anything that cannot be read, also for a dma list too large to be held.
     """
-    data, where = _load(source, name, limits)
-    header = decode_header(data, where)
-    payload = data[HEADER_SIZE:]
-    issues = check_header(header, payload, where, supported)
-    members = read_archive(payload, where, limits)
-    reader = _Reader(members, where, issues)
-    subgraphs = tuple(reader.subgraphs())
-    return Neff(where, header, members, subgraphs, reader.target, tuple(issues))
+    opened = open_neff(source, limits=limits, supported=supported, name=name)
+    subgraphs = tuple(_subgraph(graph) for graph in opened.subgraphs)
+    return Neff(opened.source, opened.header, opened.members, subgraphs, opened.target, opened.all_issues())
 
 
-def _load(source: str | Path | bytes, name: str, limits: Limits) -> tuple[bytes, str]:
-    if isinstance(source, bytes):
-        return source, name or "<bytes>"
-    path = Path(source)
-    where = name or path.name
-    try:
-        size = path.stat().st_size
-        if size > limits.unpacked:
-            raise InputError(
-                f"{size} bytes are more than the limit of {limits.unpacked}",
-                rule="neff.limit",
-                where=where,
-                values={"size": size, "limit": limits.unpacked},
-            )
-        return path.read_bytes(), where
-    except OSError as problem:
-        raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=where) from None
+def _subgraph(graph: OpenSubgraph) -> Subgraph:
+    engines = {name: _engine(engine) for name, engine in graph.engines.items()}
+    return Subgraph(graph.name, graph.definition, graph.queues, graph.variables, engines)
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Follows the references of one archive and collects issues on the way."""
-
-    members: Archive
-    where: str
-    issues: list[Issue] = field(default_factory=list)
-    target: Generation | None = None
-
-    def subgraphs(self) -> Iterator[Subgraph]:
-        """Every subgraph that the kelf files name."""
-        definitions = list(self._definitions())
-        if not definitions:
-            raise InputError("no kelf file names a subgraph", rule="neff.reference", where=self.where)
-        for name, definition in definitions:
-            yield self._subgraph(name, definition)
-
-    def _kelf_files(self) -> list[str]:
-        if GRAPH not in self.members:
-            self._absent(GRAPH, "the kelf files are taken by name")
-            return sorted(name for name in self.members if _is_kelf_name(name))
-        graph = read_json(self.members, GRAPH, self.where)
-        nodes = graph.get("nodes") if isinstance(graph, dict) else None
-        if not isinstance(nodes, list):
-            raise member_place(GRAPH, self.where).key("nodes").error("type", "the graph has no list of nodes")
-        found: list[str] = []
-        for node in nodes:
-            words = list(_strings(node))
-            if KELF_FUNCTION in words:
-                found += [word for word in words if _is_kelf_name(word) and word not in found]
-        return found
-
-    def _definitions(self) -> Iterator[tuple[str, str]]:
-        for kelf in self._kelf_files():
-            place = member_place(kelf, self.where)
-            if kelf not in self.members:
-                raise place.error("reference", f"{GRAPH} names {kelf}, and the archive has no such member")
-            content = read_json(self.members, kelf, self.where)
-            graphs = content.get("graphs") if isinstance(content, dict) else None
-            if not isinstance(graphs, list):
-                raise place.key("graphs").error("type", "the kelf file has no list of graphs")
-            self._note_target(content.get("target"), place)
-            for index, graph in enumerate(graphs):
-                yield self._graph(graph, kelf, index)
-
-    def _note_target(self, target: object, place: Place) -> None:
-        """Remember the generation a kelf is for; `*` is any (neff.md 1)."""
-        if not isinstance(target, str) or target == ANY_TARGET:
-            return
-        try:
-            self.target = generation_named(target)
-        except UsageError as problem:
-            self.issues.append(
-                Issue("neff.target", "warning", problem.message, str(place.key("target")), {}, "neff 1", problem.fix)
-            )
-
-    def _graph(self, graph: Any, kelf: str, index: int) -> tuple[str, str]:
-        place = member_place(kelf, self.where).key("graphs").item(index)
-        name = graph.get("name") if isinstance(graph, dict) else None
-        definition = graph.get("definition") if isinstance(graph, dict) else None
-        if not isinstance(name, str) or not isinstance(definition, str):
-            raise place.error("type", "a graph has a name and a definition, both strings")
-        if definition not in self.members:
-            raise place.key("definition").error("reference", f"the archive has no member {definition[:80]!r}")
-        return name, definition
-
-    def _subgraph(self, name: str, definition: str) -> Subgraph:
-        place = member_place(definition, self.where)
-        content = DEFINITION.check(read_json(self.members, definition, self.where), place)
-        folder = definition.rpartition("/")[0]
-        variables = variables_of(content)
-        self.issues += check_variables(variables.values(), str(place))
-        engines = {engine: self._engine(engine, content, folder) for engine in ENGINES if content[engine] is not None}
-        return Subgraph(name, definition, queues_of(content), variables, engines)
-
-    def _engine(self, engine: str, definition: dict[str, Any], folder: str) -> Engine:
-        member = _join(folder, definition[engine])
-        if member not in self.members:
-            self._absent(member, f"engine {engine} has no dma list")
-            content = ENGINE.check({}, member_place(member, self.where))
-        else:
-            content = ENGINE.check(read_json(self.members, member, self.where), member_place(member, self.where))
-        stream, stream_member = self._stream(definition[f"{engine}_instr"] or content["instr"], folder)
-        return Engine(
-            engine,
-            entries_of(content, member_place(member, self.where)),
-            stream,
-            stream_member,
-            collectives_of(content),
+def _engine(file: EngineFile) -> Engine:
+    size = file.members.size(file.member) if file.present else 0
+    if size > MAX_JSON:
+        raise file.place.error(
+            "limit",
+            f"{size} bytes of JSON are too many to be run, the limit is {MAX_JSON}",
+            values={"size": size, "limit": MAX_JSON},
+            fix="dge neff info and dge neff rings count them",
         )
-
-    def _stream(self, names: str | tuple[str, ...] | None, folder: str) -> tuple[bytes, str]:
-        parts = (names,) if isinstance(names, str) else names or ()
-        stream = b""
-        for part in parts:
-            member = _join(folder, part)
-            if member in self.members:
-                stream += self.members[member]
-            else:
-                self._absent(member, "the engine has no instruction stream")
-        return stream, _join(folder, parts[0]) if parts else ""
-
-    def _absent(self, member: str, consequence: str) -> None:
-        self.issues.append(
-            Issue("neff.absent", "warning", f"member {member} is absent: {consequence}", self.where, {}, "neff 3")
-        )
-
-
-def _is_kelf_name(name: str) -> bool:
-    base = name.rpartition("/")[2]
-    return base.startswith("kelf") and base.endswith(".json")
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """All strings inside a JSON value, depth first; JSON that could be parsed is no deeper than the parser allows."""
-    pending = [value]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            pending += reversed(one.values())
-        elif isinstance(one, list):
-            pending += reversed(one)
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
+    entries = tuple(file.entries())
+    streams = file.stream_members
+    return Engine(file.name, entries, file.stream(), streams[0] if streams else "", file.collectives)

@@ -1,4 +1,4 @@
-"""Reading a tar archive in memory as a hostile file: names, sizes, bounds; nothing is ever written.
+"""Reading a tar archive as a hostile file: names, sizes, bounds; nothing is ever written.
 
 ustar with the `prefix` field, pax `path` and `size`, GNU long names and binary sizes. Links, devices, sparse
 members, duplicate names and paths that leave the archive are refused (D89).
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dgekit.core.errors import InputError
+from dgekit.frontends.neff.source import Source
 
 BLOCK = 512
 MAX_MEMBERS = 100_000
@@ -30,15 +31,20 @@ class Extent:
     size: int
 
 
-def index_tar(data: memoryview, where: str, max_members: int = MAX_MEMBERS) -> dict[str, Extent]:
-    """Regular members by name, in archive order; raises InputError naming the member and the rule."""
+def index_tar(
+    data: Source, where: str, max_members: int = MAX_MEMBERS, order: list[str] | None = None
+) -> dict[str, Extent]:
+    """Regular members by name, in archive order; raises InputError naming the member and the rule.
+
+    `order`, where given, receives the names of all entries, those of folders with a `/` at the end.
+    """
     found: dict[str, Extent] = {}
     offset = 0
     headers = 0
     long_name = ""
     pax: dict[str, str] = {}
     while offset + BLOCK <= len(data):
-        block = bytes(data[offset : offset + BLOCK])
+        block = data.read(offset, BLOCK)
         if not block.strip(b"\0"):
             return found
         headers += 1
@@ -56,22 +62,25 @@ def index_tar(data: memoryview, where: str, max_members: int = MAX_MEMBERS) -> d
                 where,
                 {"size": size, "available": len(data) - body},
             )
-        content = data[body : body + size]
         offset = body + -(-size // BLOCK) * BLOCK
         if kind in (_PAX_NEXT, _PAX_GLOBAL):
-            entries = _pax(content, where)
+            entries = _pax(_extension(data, body, size, where), where)
             pax = entries if kind == _PAX_NEXT else pax
             continue
         if kind == _GNU_LONG_NAME:
-            long_name = _text(bytes(_bounded(content, where)).rstrip(b"\0"), where)
+            long_name = _text(_extension(data, body, size, where).rstrip(b"\0"), where)
             continue
-        if kind != _DIRECTORY:
-            _add(found, name, kind, Extent(body, size), where)
+        if kind == _DIRECTORY:
+            entry = _folder_name(name, where)
+        else:
+            entry = _add(found, name, kind, Extent(body, size), where)
+        if order is not None and entry:
+            order.append(entry)
         long_name, pax = "", {}
     raise _error("neff.truncated", "the archive ends without its closing block", where, {"offset": offset})
 
 
-def _add(found: dict[str, Extent], name: str, kind: bytes, extent: Extent, where: str) -> None:
+def _add(found: dict[str, Extent], name: str, kind: bytes, extent: Extent, where: str) -> str:
     if kind not in _REGULAR:
         shown = _KIND_NAMES.get(kind, f"of type {kind!r}")
         raise _error("neff.member", f"{name} is {shown}; only regular files belong into a NEFF", where, {})
@@ -79,6 +88,14 @@ def _add(found: dict[str, Extent], name: str, kind: bytes, extent: Extent, where
     if clean in found:
         raise _error("neff.duplicate", f"member {clean} is there twice", where, {"member": clean})
     found[clean] = extent
+    return clean
+
+
+def _folder_name(name: str, where: str) -> str:
+    """A folder's name with a `/` at the end; empty for the archive's own root, `./`."""
+    if not name.startswith("/") and all(part in ("", ".") for part in name.split("/")):
+        return ""
+    return _safe_name(name, where) + "/"
 
 
 def _safe_name(name: str, where: str) -> str:
@@ -125,9 +142,8 @@ def _name(block: bytes, offset: int, where: str) -> str:
     return _text(prefix + b"/" + name if prefix else name, where)
 
 
-def _pax(content: memoryview, where: str) -> dict[str, str]:
+def _pax(data: bytes, where: str) -> dict[str, str]:
     """The records `LENGTH KEY=VALUE\\n` of a pax header."""
-    data = bytes(_bounded(content, where))
     found: dict[str, str] = {}
     position = 0
     while position < len(data):
@@ -145,15 +161,16 @@ def _pax(content: memoryview, where: str) -> dict[str, str]:
     return found
 
 
-def _bounded(content: memoryview, where: str) -> memoryview:
-    if len(content) > MAX_EXTENSION:
+def _extension(data: Source, offset: int, size: int, where: str) -> bytes:
+    """The contents of a record that belongs to the next member."""
+    if size > MAX_EXTENSION:
         raise _error(
             "neff.limit",
-            f"a name record of {len(content)} bytes is above {MAX_EXTENSION}",
+            f"a name record of {size} bytes is above {MAX_EXTENSION}",
             where,
-            {"size": len(content), "limit": MAX_EXTENSION},
+            {"size": size, "limit": MAX_EXTENSION},
         )
-    return content
+    return data.read(offset, size)
 
 
 def _text(raw: bytes, where: str) -> str:
