@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dgekit.core.errors import DgeError, InternalError, LoweringError
 from dgekit.core.state import Availability, StateView
 from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch
@@ -22,7 +24,7 @@ from dgekit.firmware.values import Backend, Kind
 from dgekit.machine.prepare import Prepared, ReadyWord
 from dgekit.machine.scheduler import is_met
 from dgekit.patterns.runs import runs
-from dgekit.transfers.access import element_type
+from dgekit.transfers.access import access_walk, element_type
 from dgekit.transfers.static import EngineIncrement, StaticPlan, static_work
 from dgekit.transfers.transfer import SemaphoreStep, Transfer, Update
 from dgekit.transfers.values import Staging
@@ -48,7 +50,9 @@ class Carrier:
         try:
             if entry.is_static:
                 self._carry_static(entry)
-            elif not isinstance(entry.item, SemaphoreStep):
+            elif isinstance(entry.item, SemaphoreStep):
+                self._carry_step(entry.item)
+            else:
                 self._carry_words(entry)
         except DgeError as error:
             entry.result.refuse(error.as_issue())
@@ -58,6 +62,17 @@ class Carrier:
         for update in entry.item.updates:
             self._update(update)
         return True
+
+    def _carry_step(self, step: SemaphoreStep) -> None:
+        """What an instruction of a compute engine leaves in memory."""
+        session = self._session
+        for write in step.writes:
+            walk = access_walk(write.access, session.placement, session.generation, step.where or step.name)
+            pieces = runs(walk)
+            repeats = walk.nbytes // len(write.data)
+            data = np.frombuffer(write.data, np.uint8)
+            session.machine.memory.scatter(pieces.starts, pieces.lengths, np.tile(data, repeats))
+            session.events.emit("memory", "write", tensor=write.access.tensor, address=walk.start, bytes=walk.nbytes)
 
     # through the firmware
 

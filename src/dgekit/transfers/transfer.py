@@ -122,14 +122,26 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
+class Write:
+    """Bytes that an instruction other than a DMA leaves in memory (a memset, an iota, a register that is stored).
+
+    `data` holds the elements of the access in order, or one element that all of them get.
+    """
+
+    access: Access
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SemaphoreStep:
-    """An instruction of an engine stream that moves nothing: it waits, then updates semaphores."""
+    """An instruction of an engine stream that is no DMA: it waits, leaves its `writes`, then updates semaphores."""
 
     name: str
     wait: tuple[Wait, ...] = ()
     updates: tuple[Update, ...] = ()
     engine: str = "pool"
     where: str = ""
+    writes: tuple[Write, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +217,8 @@ class Workload:
 
     `base_dir` is where relative .npy paths start; `arrays` holds contents that did not come from a file name
     (bytes of a NEFF member, numpy arrays of a kernel), by tensor name. Items of one `engine` run in order; a
-    blocked item holds up its own engine's stream only. `issues` is what the front end noticed and went on from.
+    blocked item holds up its own engine's stream only. `issues` is what the front end noticed and went on from;
+    `calls` are an author's calls that become no item, because this tool checks them but does not run them (D81).
     """
 
     generation: Generation
@@ -217,3 +230,4 @@ class Workload:
     arrays: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""
     issues: tuple[Issue, ...] = ()
+    calls: tuple[Call, ...] = ()
