@@ -322,6 +322,22 @@ _ALL = (
         "on: the runtime's table, which lacks fp32 and the integers",
         "cce.CHOICE-45",
     ),
+    # collectives
+    Choice(
+        "ring_credits",
+        (4,),
+        "pieces that a rank may send before the next one has taken any out",
+        "two a half-chunk; one a half deadlocks from three ranks on",
+        "dec.D60",
+        1,
+    ),
+    Choice(
+        "ring_path",
+        ("device", "host"),
+        "how the last reduce of a ring all-reduce reaches the next rank",
+        "device: reduced into the output, then copied on; host: one packet writes both (2R2W)",
+        "cce 7.2, cce.CHOICE-48",
+    ),
     # numerics
     Choice(
         "ocp_sat",
