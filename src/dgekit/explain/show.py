@@ -117,6 +117,8 @@ def card_lines(card: Card) -> Iterator[str]:
         size = f" of {sizes[side.name]} B" if side.name in sizes else ""
         dims = " ".join(f"{count} x {step:#x}" for step, count in side.dims if count != 1) or "1 element"
         yield f"  {'source' if side.name == 'src' else 'target':9} {side.addr:#x}: {dims}{size}"
+    if card.sides is None:
+        yield from _analyzed(card)
     yield from _operation(card)
     if card.assessed:
         yield f"  fan-out   {card.assessed['#DMA']} of {card.assessed['#DMA Avail']} DMAs"
@@ -133,6 +135,15 @@ def card_lines(card: Card) -> Iterator[str]:
         yield f"  completes $S[{semaphore[0]}] += {semaphore[1]}"
     for issue in card.issues:
         yield f"  {issue}"
+
+
+def _analyzed(card: Card) -> Iterator[str]:
+    """What the analysis tells of both sides of a word without a dump: the low halves of its addresses."""
+    for name, fields in zip(("source", "target"), card.analysis, strict=False):
+        yield (
+            f"  {name:9} ...{fields['base']} (low half): {fields['nelem_target']} elements, "
+            f"slowest step {fields['step_target']:#x}, {fields['Num Partitions']} partitions"
+        )
 
 
 def _span(card: Card) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from dgekit.core.errors import UsageError
 from dgekit.export.schema_cce import cce_decode_schema, cce_packets_schema, cce_plan_schema, cce_run_schema
 from dgekit.export.schema_image import IMAGE_SCHEMAS
+from dgekit.export.schema_log import log_explain_schema, log_parse_schema, log_records_schema, log_ring_schema
 from dgekit.export.schema_parts import Schema
 from dgekit.export.schema_reports import check_schema, choices_schema, diff_schema, issue_schema, neff_schema
 from dgekit.export.schema_run import decode_schema, lower_schema, run_schema
@@ -34,6 +35,10 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "diff": diff_schema,
     "choices": choices_schema,
     "neff": neff_schema,
+    "log_parse": log_parse_schema,
+    "log_ring": log_ring_schema,
+    "log_records": log_records_schema,
+    "log_explain": log_explain_schema,
     "cce_decode": cce_decode_schema,
     "cce_packets": cce_packets_schema,
     "cce_plan": cce_plan_schema,
