@@ -9,9 +9,12 @@ import tracemalloc
 import zlib
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dgekit.core.errors import InputError
 from dgekit.logs import source
+from dgekit.logs.parse import parse_line
 from dgekit.logs.source import MAX_LINE, RawLine, batches
 
 
@@ -130,3 +133,22 @@ def test_memory_is_flat_for_an_endless_line():
     tracemalloc.stop()
     assert [line.ended for line in found] == [False]
     assert peak < 1 << 20
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=600), st.sampled_from(["plain", "packed", "headed", "damaged"]), st.integers(1, 700))
+def test_random_bytes_give_lines_or_an_input_error(data, form, size):
+    if form == "packed":
+        data = gzip.compress(data)
+    elif form == "headed":
+        data = gzip.compress(b"")[:10] + data
+    elif form == "damaged":
+        data = bytearray(gzip.compress(data))
+        data[size % len(data)] ^= 1 << size % 8
+        data = bytes(data)
+    try:
+        for line in lines(data, size):
+            parsed = parse_line(line.text, line.number, ended=line.ended)
+            parsed.to_json()
+    except InputError as problem:
+        assert problem.rule in ("logs.gzip", "logs.gzip_ratio")

@@ -160,8 +160,10 @@ class Notification:
 
 
 def notifications(data: bytes) -> Iterator[Notification]:
-    """The records of a queue dump: errors (0x03, 0x1f), DGE completions (0x0e with hint 1), others by their bytes; empty slots
-    are left out. Raises InputError for a length that is no multiple of 16."""
+    """The records of a queue dump: errors (0x03, 0x1f), DGE completions (0x0e with hint 1), others by their bytes.
+
+    Empty slots are left out. Raises InputError for a length that is no multiple of 16.
+    """
     if len(data) % RECORD_BYTES:
         raise InputError(
             f"{len(data)} bytes are no whole number of {RECORD_BYTES}-byte records",
