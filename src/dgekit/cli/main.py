@@ -26,6 +26,7 @@ VERBS: dict[str, str] = {
     "spec": "Explain a word, field, enum or rule: table, bit diagram, evidence.",
     "choices": "List every modelling switch, its default and why.",
     "cce": "In-transfer compute: decode and encode its BDs, plan a reduction, run one.",
+    "collective": "All-reduce, reduce-scatter, all-gather over ranks: ring, kangaring, mesh.",
     "neff": "Look into a NEFF file.",
     "image": "Look into firmware images: list, carve, strings, census, anchors, identify, diff.",
     "log": "Read firmware logs: parse, explain, ring.",
