@@ -209,6 +209,12 @@ def test_an_endless_string_is_refused():
     assert caught.value.rule == "images.string"
 
 
+def test_endless_strings_are_refused():
+    with pytest.raises(InputError) as caught:
+        list(c_strings(b"ab\0" * ((1 << 17) + 1), "x"))
+    assert caught.value.rule == "images.strings"
+
+
 def test_lines_of_random_bytes_as_a_plain_split_counts_them():
     rng = random.Random(5)
     for _ in range(300):

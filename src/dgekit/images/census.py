@@ -15,6 +15,7 @@ from dgekit.images.offsets import debug_image, expected_formats
 from dgekit.logs.formats import FORMATS
 
 _GENERATIONS = tuple(generation.name for generation in GENERATIONS)
+_SHORTEST = min(len(row.text) for row in FORMATS.values())
 # a symbol that is itself the pattern of a published row is counted as that row is
 _LINE_COUNTED = {row.pattern for row in ROWS if row.counter == LINES}
 
@@ -61,7 +62,7 @@ def format_counter(key: str) -> str:
 
 def count_formats(data: bytes, where: str) -> dict[str, int]:
     """How often each format and symbol of the log table is in an image, by key, zeros included; raises InputError."""
-    keys = Counter(find_format(string.line) for string in c_strings(data, where))
+    keys = Counter(find_format(string.line) for string in c_strings(data, where, _SHORTEST))
     return {
         key: count_lines(data, row.text.encode()) if format_counter(key) == LINES else keys[key]
         for key, row in FORMATS.items()

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dgekit.core.errors import InputError
-from dgekit.images.limits import MAX_STRING
+from dgekit.images.limits import MAX_STRING, MAX_STRINGS
 
 Bytes = bytes | memoryview
 # no NUL in the pattern: one pass without going back, whatever the bytes are
-_RUN = re.compile(rb"[\x20-\x7e\t\n\r]+")
+_PRINTABLE = rb"[\x20-\x7e\t\n\r]"
+_RUN = re.compile(_PRINTABLE + b"+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ def c_strings(data: Bytes, where: str, minimum: int = 1) -> Iterator[CString]:
     >>> [s.text for s in c_strings(b"\1ab\0\0cd\n\0ef", "x")]
     ['ab', 'cd\n']
     """
-    for found in _RUN.finditer(data):
+    count = 0
+    for found in re.finditer(_PRINTABLE + b"{%d,}" % minimum, data):
         start, end = found.span()
         if end - start > MAX_STRING:
             raise InputError(
@@ -47,7 +49,10 @@ def c_strings(data: Bytes, where: str, minimum: int = 1) -> Iterator[CString]:
                 where=where,
                 values={"characters": end - start, "limit": MAX_STRING},
             )
-        if end - start >= minimum and end < len(data) and data[end] == 0:
+        if end < len(data) and data[end] == 0:
+            count += 1
+            if count > MAX_STRINGS:
+                raise InputError(f"more than {MAX_STRINGS} strings", rule="images.strings", where=where)
             yield CString(start, found[0].decode("ascii"))
 
 

@@ -25,7 +25,7 @@ def find_format(line: str) -> str | None:
     ('push.regwrite', 'boot.mariana')
     """
     exact = _exact().get(line)
-    if exact is not None:
+    if exact is not None or len(line) < _shortest():
         return exact
     for row in _with_one_more_byte():
         if len(line) == len(row.text) + 1 and _less_one_byte(line, row.text):
@@ -45,6 +45,13 @@ def _exact() -> dict[str, str]:
 @cache
 def _with_one_more_byte() -> tuple[LogFormat, ...]:
     return tuple(row for row in FORMATS.values() if row.is_uncertain or row.key in _END_OPEN)
+
+
+@cache
+def _shortest() -> int:
+    """No string below this length needs a look beyond the exact texts."""
+    pieces = [len(row.text) for row in _with_one_more_byte()]
+    return min([*pieces, *(len(row.text.replace(_ELISION, "")) for row in FORMATS.values() if row.is_elided)])
 
 
 @cache

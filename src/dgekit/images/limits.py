@@ -7,6 +7,8 @@ from dgekit.core.errors import InputError
 MAX_BYTES = 256 << 20
 MAX_MEMBERS = 10_000
 MAX_STRING = 4 << 10
+# strings of one image; the published ones have some hundreds
+MAX_STRINGS = 1 << 17
 # symbols of one shared object that are looked at; the published one has some thousands
 MAX_SYMBOLS = 1 << 20
 
