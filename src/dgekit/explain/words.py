@@ -10,7 +10,7 @@ from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import EncodeError, Issue
 from dgekit.explain.cards import Card, Side
 from dgekit.firmware.values import Kind
-from dgekit.words.enums import IndirectMode
+from dgekit.words.enums import ELEM_SIZE_ZERO_MEANS, PARTITION_OFFSET_BITS, IndirectMode
 from dgekit.words.legs import dtype_bits
 from dgekit.words.structs import (
     Addr4Immediate,
@@ -26,7 +26,7 @@ from dgekit.words.structs import (
     Word,
 )
 
-_PARTITION = (1 << 18) - 1  # index vectors lie in partition 0: bits 17:0 of their address (isa-words 1.5)
+_PARTITION = (1 << PARTITION_OFFSET_BITS) - 1  # index vectors lie in partition 0: bits 17:0 of their address (isa-words 1.5)
 _SHAPE_BIT = 0x10  # marker bit 6, as marker_bits holds it
 _ACTIVE_CHANNELS = 128  # the only legal value (isa-words 4.3, 4.5)
 _U16 = 0xFFFF
@@ -261,7 +261,7 @@ class _Draft:
             widths = {leg: _width(code) for leg, code in codes.items()}
             total = total * widths[name] // widths[other] if widths[other] else 0
         count = self._sides[name].count
-        return total // count if count and total % count == 0 and total // count <= 1 << 16 else 0
+        return total // count if count and total % count == 0 and total // count <= ELEM_SIZE_ZERO_MEANS else 0
 
     def _dtypes(self) -> None:
         cast = self._dump().get("cast")

@@ -14,8 +14,8 @@ from typing import Any
 
 from dgekit.logs.formats import FORMATS, LogFormat
 from dgekit.logs.printf import Conversion, split_format
+from dgekit.words.enums import ELEM_SIZE_ZERO_MEANS
 
-ELEM_SIZE_ZERO_MEANS = 1 << 16
 _SIGN_BIT, _WRAP = 1 << 31, 1 << 32
 
 # The last words of a literal before a value: `name=`, `several words = `, else just the last word.
