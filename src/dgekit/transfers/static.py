@@ -184,14 +184,16 @@ def _element_runs(walk: Walk) -> Runs:
 
 
 def _channels(request: Request, src: Walk, dst: Walk) -> list[tuple[int, Walk, Walk]]:
+    """The shares of all channels; a NEFF queue set has as many as it has hardware queues (neff 2)."""
     generation = request.generation
+    queues = request.transfer.num_queues or generation.engines
     return split_channels(
         src,
         dst,
         request.src.in_sbuf,
         request.dst.in_sbuf,
         generation.partition_stride,
-        range(generation.engines),
+        range(min(queues, generation.engines)),
         src_base=generation.sbuf_base(request.src.placed.tensor.core),
         dst_base=generation.sbuf_base(request.dst.placed.tensor.core),
         hbm_split=request.choices.text("hbm_split") == "equal",
