@@ -10,7 +10,7 @@ from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import EncodeError, Issue
 from dgekit.explain.cards import Card, Side
 from dgekit.firmware.values import Kind
-from dgekit.words.enums import ELEM_SIZE_ZERO_MEANS, PARTITION_OFFSET_BITS, IndirectMode
+from dgekit.words.enums import ELEM_SIZE_ZERO_MEANS, PARTITION_OFFSET_BITS, POOLING_NUM_CHANNELS, IndirectMode
 from dgekit.words.legs import dtype_bits
 from dgekit.words.structs import (
     Addr4Immediate,
@@ -26,9 +26,8 @@ from dgekit.words.structs import (
     Word,
 )
 
-_PARTITION = (1 << PARTITION_OFFSET_BITS) - 1  # index vectors lie in partition 0: bits 17:0 of their address (isa-words 1.5)
+_PARTITION = (1 << PARTITION_OFFSET_BITS) - 1  # index vectors lie in partition 0 (isa-words 1.5)
 _SHAPE_BIT = 0x10  # marker bit 6, as marker_bits holds it
-_ACTIVE_CHANNELS = 128  # the only legal value (isa-words 4.3, 4.5)
 _U16 = 0xFFFF
 
 
@@ -132,7 +131,7 @@ class _Draft:
                 self._put(f"{name}_idx_start_addr", Addr4Immediate(addr_immediate=address & _PARTITION))
         self._values["flags"] = DmaIndirectFlags(**flags)
         self._carried |= {f"flags.{name}" for name in flags}
-        self._derive("idx_num_active_channels", _ACTIVE_CHANNELS)
+        self._derive("idx_num_active_channels", POOLING_NUM_CHANNELS)
         return self._built(DmaIndirect1D)
 
     def transpose(self) -> RebuiltWord | None:
@@ -173,7 +172,7 @@ class _Draft:
         self._put("flags", DmaGatherTransposeFlags(gather_dim=self._dump().get("indirection_dim", 0)))
         if "src" in (vectors := self._vectors()):
             self._put("src_idx_start_addr", Addr4Immediate(addr_immediate=vectors["src"] & _PARTITION))
-        self._derive("idx_num_active_channels", _ACTIVE_CHANNELS)
+        self._derive("idx_num_active_channels", POOLING_NUM_CHANNELS)
         return self._built(DmaGatherXpose)
 
     # the parts
