@@ -16,6 +16,7 @@ from typing import Any
 
 from dgekit.core.errors import UsageError
 from dgekit.export.schema_cce import cce_decode_schema, cce_packets_schema, cce_plan_schema, cce_run_schema
+from dgekit.export.schema_collective import collective_schema
 from dgekit.export.schema_image import IMAGE_SCHEMAS
 from dgekit.export.schema_log import log_explain_schema, log_parse_schema, log_records_schema, log_ring_schema
 from dgekit.export.schema_parts import Schema
@@ -43,6 +44,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "cce_packets": cce_packets_schema,
     "cce_plan": cce_plan_schema,
     "cce_run": cce_run_schema,
+    "collective": collective_schema,
     **IMAGE_SCHEMAS,
 }
 
