@@ -203,7 +203,7 @@ class Actor:
         data = sources[0]
         if cost.packet is not None:
             setup = self._setup
-            data = compute_many(cost.packet, sources, cost.counts, setup.choices, setup.generation).data
+            data = compute_many(cost.packet, sources, cost.counts(), setup.choices, setup.generation).data
         for dest in dma.dests:
             if dest.rank == self.rank:
                 self.view(dest)[:] = data

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dgekit.cce.limits import reduce_packet_want
 from dgekit.cce.packet import CcePacket
-from dgekit.cce.plan import Plan, plan
+from dgekit.cce.plan import PacketShape, Plan, plan
 from dgekit.collectives.request import Setup
 from dgekit.collectives.steps import Dma
 from dgekit.core.choices import Choices
@@ -17,14 +17,18 @@ from dgekit.patterns.runs import Runs
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Packets, BDs of either leg and bytes read by one transfer; `counts` are the elements of each compute packet."""
+    """Packets, BDs of either leg and bytes read by one transfer; `packet` and `shapes` are those of a reduce."""
 
     packets: int
     m2s: int
     s2m: int
     nbytes: int
     packet: CcePacket | None = None
-    counts: tuple[int, ...] = ()
+    shapes: tuple[PacketShape, ...] = ()
+
+    def counts(self) -> list[int]:
+        """The elements of each compute packet."""
+        return [shape.elements for shape in self.shapes for _ in range(shape.packets)]
 
 
 class Costs:
@@ -59,9 +63,8 @@ class Costs:
         setup = self._setup
         kind = setup.request.dtype
         made = _planned(setup, elements, sources, dests, setup.choices)
-        counts = tuple(shape.elements for shape in made.shapes for _ in range(shape.packets))
         packet = replace(made.template, in_fn=kind.fn, out_fn=kind.fn)
-        return Cost(made.packet_count, made.tx, made.rx, elements * sources * setup.size, packet, counts)
+        return Cost(made.packet_count, made.tx, made.rx, elements * sources * setup.size, packet, made.shapes)
 
 
 def _planned(setup: Setup, elements: int, sources: int, dests: int, choices: Choices) -> Plan:

@@ -28,6 +28,7 @@ from dgekit.collectives.request import (
 from dgekit.core.choices import Choices
 from dgekit.core.errors import Issue, UsageError
 from dgekit.core.generations import Generation
+from dgekit.descriptors.bd import MAX_BD_BYTES
 
 MAX_RANKS = 256  # entries of a logical path (cce 7.5)
 MAX_CHANNELS = 32  # cce 7.3
@@ -112,11 +113,9 @@ def _mesh(request: Request) -> str:
         raise UsageError(
             f"no mesh subtype {request.mesh!r}", rule="collective.mesh", where="mesh", fix=f"one of {known}"
         )
-    default = T0 if request.ranks == 2 else T1
-    if request.kind == REDUCESCATTER or request.group is not None:
+    default = T0 if request.ranks == 2 and request.kind == ALLREDUCE else T1
+    if request.kind == REDUCESCATTER or (request.kind == ALLREDUCE and request.group is not None):
         default = T2
-    elif request.kind != ALLREDUCE:
-        default = T1
     chosen = request.mesh or default
     wrong = {
         "t0 is for two ranks": chosen == T0 and request.ranks != 2,
@@ -188,7 +187,9 @@ def _geometry(setup: Setup) -> Geometry:
     elements, channels = setup.request.elements, setup.request.channels
     parts, region = _shape(setup)
     shares = channels if region else channels * parts
-    wanted = Geometry(elements, parts, channels, region, rounded_chunk(region or elements, shares))
+    # more than this is over the limit in any case
+    most = rounded_chunk(2 * MAX_PASS_BDS * MAX_BD_BYTES // setup.size, 1)
+    wanted = Geometry(elements, parts, channels, region, min(most, rounded_chunk(region or elements, shares)))
     if _pass_bds(setup, wanted) <= MAX_PASS_BDS:
         return wanted
     low, high = 1, wanted.chunk // CHUNK_GRANULE
