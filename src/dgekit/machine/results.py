@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dgekit.cce.work import ComputeWork
 from dgekit.core.choices import Value
 from dgekit.core.errors import Issue, has_errors
 from dgekit.core.events import EventLog
@@ -22,9 +23,10 @@ Status = Literal["done", "skipped", "refused"]
 class TransferResult:
     """One transfer as it went: words, firmware outcomes, descriptors, status and issues.
 
-    `index` is the item's number in the program, which events carry. `pseudo` and `resolved` are
+    `index` is the item's number in the program, which events carry; `line` the author's line, for a kernel. `pseudo` and `resolved` are
     64-byte words (a pseudo word is followed by its extension, if it has one);
-    `outcomes` holds one firmware outcome a resolved word (none for the static path).
+    `outcomes` holds one firmware outcome a resolved word (none for the static path). `computes` is what each channel
+    computes; `lossy` counts the elements that lost bits when a cast or a computation wrote them.
     """
 
     name: str
@@ -38,7 +40,10 @@ class TransferResult:
     outcomes: list[Outcome] = field(default_factory=list)
     batches: list[DescriptorBatch] = field(default_factory=list)
     issues: list[Issue] = field(default_factory=list)
+    lossy: int = 0
+    computes: list[ComputeWork] = field(default_factory=list)
     where: str = ""
+    line: str = ""
 
     @property
     def program(self) -> tuple[MicroOp, ...]:
