@@ -19,10 +19,14 @@ from dgekit.core.state import Mailbox, ShapeRegister
 from dgekit.descriptors.batch import DescriptorBatch
 from dgekit.export.run_json import run_to_json
 from dgekit.export.stages import stage_named, stage_to_json
+from dgekit.export.walk import output_lines
 from dgekit.firmware.values import MicroOp
 from dgekit.frontends.load import load_program
+from dgekit.frontends.nki import run_script, split_source
+from dgekit.frontends.nki.versions import DEFAULT_VERSION
 from dgekit.frontends.program.tensors import tensor_issues
 from dgekit.logs.render import render_log
+from dgekit.machine.contents import file_dtype
 from dgekit.machine.results import RunResult, TransferResult
 from dgekit.machine.session import Session, run_workload
 from dgekit.transfers.transfer import Access, MachineInit, RawWords, Tensor, Transfer, Workload
@@ -79,12 +83,26 @@ class Run:
     """A finished run: the values of its `RunResult`, and the tensors as they are now.
 
     `ok`, `transfers` (words, outcomes, program, descriptors, status, issues of each), `semaphores`, `log`, `choices`,
-    `notifications`, `issues`, `generation`, `events`, `tensors`.
+    `notifications`, `issues`, `generation`, `events`, `tensors`. Of a kernel also what it returned: `outputs`, arrays
+    by name (out, out1, ...), which `tensor` and `file_array` know too.
     """
 
-    def __init__(self, result: RunResult, session: Session) -> None:
+    def __init__(
+        self,
+        result: RunResult,
+        session: Session,
+        outputs: Mapping[str, npt.NDArray[Any]] | None = None,
+        nki_version: str = "",
+    ) -> None:
         self.result = result
+        self.outputs = dict(outputs or {})
+        self.nki_version = nki_version
         self._session = session
+
+    @property
+    def names(self) -> list[str]:
+        """What `tensor` takes."""
+        return [*self.outputs, *self.result.tensors]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -93,15 +111,22 @@ class Run:
 
     def tensor(self, name: str) -> npt.NDArray[Any]:
         """A copy of a tensor as it is after the run."""
-        return self._session.tensor_array(name)
+        return self.outputs[name].copy() if name in self.outputs else self._session.tensor_array(name)
 
     def file_array(self, name: str) -> npt.NDArray[Any]:
         """A tensor in the storage type of a .npy file: types numpy lacks as uint8 or uint16 (D54)."""
+        if name in self.outputs:
+            array = self.outputs[name]
+            return array.view(file_dtype(dtype_named(array.dtype.name)))
         return self._session.tensor_array(name, for_file=True)
 
     def to_json(self) -> dict[str, Any]:
         """The object that `dge run --json` prints."""
-        return run_to_json(self.result)
+        return run_to_json(self.result, self.outputs, self.nki_version)
+
+    def output_lines(self) -> Iterator[str]:
+        """What a kernel returned, one line each; nothing for other programs."""
+        return output_lines(self.result, self.outputs, self.nki_version)
 
 
 def load(
@@ -113,23 +138,20 @@ def load(
     form: str = "auto",
     subgraph: str = "",
 ) -> Workload:
-    """The workload of a program file (TOML, NEFF or words); raises InputError.
+    """The workload of a program file (TOML, NEFF, words, or `kernel.py:function`); raises InputError.
 
-    `subgraph` names the one to take of a NEFF that has several.
+    `subgraph` names the one to take of a NEFF that has several; `inputs` of a script are its arguments.
     """
     chip = generation_named(generation) if generation is not None else None
     if isinstance(program, Workload):
         merged = {**program.choices, **Choices(choices).overrides()}
         arrays = {**program.arrays, **(inputs or {})}
         return replace(program, generation=chip or program.generation, choices=merged, arrays=arrays)
-    path = Path(program)
-    try:
-        data = path.read_bytes()
-    except OSError as problem:
-        raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=path.name) from None
+    script = split_source(str(program))
+    path = Path(script[0] if script else program)
     return load_program(
-        data,
-        path.name,
+        _read(path),
+        Path(program).name,
         base_dir=path.parent,
         form=form,
         generation=chip,
@@ -139,6 +161,13 @@ def load(
     )
 
 
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=path.name) from None
+
+
 def run(
     program: Given,
     *,
@@ -146,12 +175,28 @@ def run(
     choices: Overrides | None = None,
     inputs: Mapping[str, Any] | None = None,
     subgraph: str = "",
+    nki_version: str = DEFAULT_VERSION,
 ) -> Run:
-    """Run a program file (TOML, NEFF or words) or a Workload on a fresh device.
+    """Run a program file (TOML, NEFF, words, or `kernel.py:function`) or a Workload on a fresh device.
 
-    `generation` and `choices` win over the program's own; `inputs` are arrays by tensor name. What fails inside a
-    transfer is in its status and issues; what cannot be read raises InputError.
+    `generation` and `choices` win over the program's own; `inputs` are arrays by tensor name, or the arguments of a
+    kernel. What fails inside a transfer is in its status and issues; what cannot be read raises InputError.
     """
+    script = None if isinstance(program, Workload) else split_source(str(program))
+    if script is not None:
+        path = Path(script[0])
+        chip = generation_named(generation) if generation is not None else None
+        kernel = run_script(
+            _read(path),
+            path.name,
+            script[1],
+            inputs,
+            folder=path.parent,
+            generation=chip,
+            choices=choices,
+            nki_version=nki_version,
+        )
+        return Run(kernel.result(), kernel.session, kernel.output_arrays(), kernel.version)
     workload = load(program, generation=generation, choices=choices, inputs=inputs, subgraph=subgraph)
     return Run(*run_workload(workload))
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +15,25 @@ from dgekit.core.errors import InputError
 
 if TYPE_CHECKING:
     from dgekit.core.generations import Generation
+    from dgekit.frontends.nki.kernel_run import KernelRun
     from dgekit.transfers.transfer import Workload
 
 MAX_INPUT = 1 << 30
 STDIN = "<stdin>"
+_SCRIPT = re.compile(r"(.+\.py):\w+")
 _HEX = re.compile(r"(0[xX])?[0-9A-Fa-f][0-9A-Fa-f\s:]*")
 
 
 def read_input(source: str) -> tuple[bytes, str]:
-    """The bytes of a file or of standard input (`-`), and the name to call it in messages; raises InputError."""
+    """The bytes of a file or of standard input (`-`), and the name to call it in messages; raises InputError.
+
+    A script may be given as FILE.py:FUNCTION; the function stays in the name.
+    """
     name = STDIN if source == "-" else Path(source).name
+    script = _SCRIPT.fullmatch(source)
     try:
         if source != "-":
-            with Path(source).open("rb") as file:
+            with Path(script[1] if script else source).open("rb") as file:
                 return _limited(file.read(MAX_INPUT + 1), name), name
         if sys.stdin is None:
             raise InputError("standard input is closed", rule="input.file", where=name)
@@ -73,6 +79,7 @@ def read_program(
     subgraph: str = "",
 ) -> Workload:
     """The workload of a program file or of standard input; `data` are its bytes, where they have been read."""
+    from dgekit.cli.options import kernel_options
     from dgekit.frontends.load import load_program
 
     if data is None:
@@ -80,16 +87,44 @@ def read_program(
     else:
         name = STDIN if source == "-" else Path(source).name
     folder = None if source == "-" else Path(source).parent
-    return load_program(
-        data,
-        name,
-        base_dir=folder,
-        form=form,
-        generation=generation,
-        choices=choices,
-        inputs=inputs,
-        subgraph=subgraph,
-    )
+    with redirect_stdout(sys.stderr):  # what a script prints is no output of ours
+        return load_program(
+            data,
+            name,
+            base_dir=folder,
+            form=form,
+            generation=generation,
+            choices=choices,
+            inputs=inputs,
+            subgraph=subgraph,
+            **kernel_options(),
+        )
+
+
+def read_kernel(
+    source: str, form: str, generation: Generation | None, choices: dict[str, str], inputs: dict[str, Any]
+) -> KernelRun | None:
+    """The run of an NKI-style script; None when the program is none. What the script prints goes to stderr."""
+    from dgekit.cli.options import kernel_options
+    from dgekit.frontends.nki import run_script, split_source
+
+    parts = split_source(source)
+    if form != "py" and (parts is None or form != "auto"):
+        return None
+    file, function = parts or (source, "")
+    data, _ = read_input(source)
+    given = kernel_options()
+    with redirect_stdout(sys.stderr):
+        return run_script(
+            data,
+            STDIN if source == "-" else Path(file).name,
+            function,
+            {**inputs, **given["arguments"]},
+            folder=None if source == "-" else Path(file).parent,
+            generation=generation,
+            choices=choices,
+            nki_version=given["nki_version"],
+        )
 
 
 def write_output(path: str, data: bytes) -> None:

@@ -67,11 +67,40 @@ def overrides_from(sets: Iterable[str]) -> dict[str, str]:
 
 
 def program_options(command: F) -> F:
-    """Add --format and --subgraph to a verb that reads a program."""
+    """Add --format, --subgraph and the options of a kernel (`kernel_options` reads them) to a verb."""
+    command = click.option(
+        "--nki-version", default="", expose_value=False, callback=_keep, metavar="VERSION",
+        help="Rules of which NKI, for a script (0.6.0).",
+    )(command)  # fmt: skip
+    command = click.option(
+        "--arg", multiple=True, expose_value=False, callback=_keep, metavar="NAME=VALUE",
+        help="Argument of a script's function: FILE.npy, FILE.npy:DTYPE for its raw bits, or a number.",
+    )(command)  # fmt: skip
     command = click.option(
         "--subgraph", default="", metavar="NAME", help="The subgraph of a NEFF that has several (dge neff info)."
     )(command)
-    return click.option("--format", "form", default="auto", help="auto, toml, neff, jsonl, hex or bin.")(command)
+    return click.option("--format", "form", default="auto", help="auto, toml, neff, py, jsonl, hex or bin.")(command)
+
+
+def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Keep an option that few inputs have for whoever reads the program."""
+    ctx.meta[f"dgekit.{option.name}"] = value
+
+
+def kernel_options() -> dict[str, Any]:
+    """What --arg and --nki-version gave: `arguments` by name, and `nki_version`; raises UsageError."""
+    from dgekit.frontends.nki.arguments import argument_value
+    from dgekit.frontends.nki.versions import DEFAULT_VERSION, version_named
+
+    context = click.get_current_context(silent=True)
+    meta = context.meta if context is not None else {}
+    arguments: dict[str, Any] = {}
+    for text in meta.get("dgekit.arg", ()):
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"--arg {text!r} is not NAME=VALUE", rule="cli.pair")
+        arguments[name] = argument_value(value, f"--arg {name}")
+    return {"arguments": arguments, "nki_version": version_named(meta.get("dgekit.nki_version") or DEFAULT_VERSION)}
 
 
 def whole_number(option: str, text: str, *, bits: int) -> int:

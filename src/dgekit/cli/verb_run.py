@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dgekit.cli.inputs import check_writable, read_program
+from dgekit.cli.inputs import check_writable, read_kernel, read_program
 from dgekit.cli.options import chosen_generation, common, overrides_from, print_issues, print_json, program_options
 from dgekit.core.errors import UsageError
 
@@ -31,7 +31,7 @@ def command(
     sets: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Run PROGRAM (a transfer file, a NEFF, or words; - for standard input) on a simulated device.
+    """Run PROGRAM (a transfer file, a NEFF, FILE.py:FUNCTION, or words; - for standard input) on a simulated device.
 
     Every transfer goes through its words, the DGE firmware, 16-byte descriptors, rings and engines; the walk is
     printed, with the firmware's own log lines. Exit 1 when a transfer is not done or an issue is an error.
@@ -40,19 +40,26 @@ def command(
     Examples:
       dge run examples/gradient.neff
       dge run examples/seed_copy.toml --json
+      dge run kernel.py:gather --arg a=a.npy --arg rows=64 --out out=out.npy
       dge run prog.toml --in x=x.npy --out y=y.npy --gen trn3 --set generate_pairing=pair
     """
     from dgekit.api import Run
     from dgekit.export.walk import summary_lines, walk_lines
     from dgekit.machine.session import run_workload
 
-    workload = read_program(
-        program, form, chosen_generation(gen), overrides_from(sets), _inputs(inputs), subgraph=subgraph
-    )
     targets = _pairs("--out", outputs)
-    _check_targets(targets, [tensor.name for tensor in workload.tensors])
+    for name, path in targets.items():
+        check_writable(path, f"--out {name}")
     _check_stdout(as_json, log_file)
-    finished = Run(*run_workload(workload))
+    chip, choices, arrays = chosen_generation(gen), overrides_from(sets), _inputs(inputs)
+    kernel = read_kernel(program, form, chip, choices, arrays)
+    if kernel is not None:
+        finished = Run(kernel.result(), kernel.session, kernel.output_arrays(), kernel.version)
+        _check_names(targets, finished.names)
+    else:
+        workload = read_program(program, form, chip, choices, arrays, subgraph=subgraph)
+        _check_names(targets, [tensor.name for tensor in workload.tensors])
+        finished = Run(*run_workload(workload))
     _save(finished, targets)
     if log_file is not None:
         _write_log(finished, log_file)
@@ -60,6 +67,8 @@ def command(
         print_json(finished.to_json())
     elif log_file != "-":
         for line in summary_lines(finished.result) if quiet else walk_lines(finished.result):
+            click.echo(line)
+        for line in finished.output_lines():
             click.echo(line)
         if quiet:
             print_issues([issue for result in finished.result.transfers for issue in result.issues])
@@ -85,10 +94,9 @@ def _inputs(texts: tuple[str, ...]) -> dict[str, Any]:
     return {name: load_npy(Path(path), f"--in {name}") for name, path in _pairs("--in", texts).items()}
 
 
-def _check_targets(targets: dict[str, str], names: list[str]) -> None:
-    """An unknown name or folder is found before anything runs."""
-    for name, path in targets.items():
-        check_writable(path, f"--out {name}")
+def _check_names(targets: dict[str, str], names: list[str]) -> None:
+    """A tensor that the program does not have is found before anything runs; a script's are known when it has run."""
+    for name in targets:
         if name not in names:
             raise UsageError(
                 f"--out names tensor {name!r}, which the program does not have",

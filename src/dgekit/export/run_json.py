@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from dgekit.descriptors.summary import summary
 from dgekit.firmware.values import DimPush, Generate, MicroOp
@@ -11,8 +16,10 @@ from dgekit.machine.results import RunResult, TransferResult
 RUN_SCHEMA = "dgekit.run/1"
 
 
-def run_to_json(run: RunResult) -> dict[str, Any]:
-    """The object that `dge run --json` prints."""
+def run_to_json(
+    run: RunResult, outputs: Mapping[str, npt.NDArray[Any]] | None = None, nki_version: str = ""
+) -> dict[str, Any]:
+    """The object that `dge run --json` prints; of a kernel, with what it returned and the NKI version it ran as."""
     return {
         "schema": RUN_SCHEMA,
         "generation": run.generation.name,
@@ -30,13 +37,28 @@ def run_to_json(run: RunResult) -> dict[str, Any]:
         "log": list(run.log),
         "notifications": [record.hex() for record in run.notifications],
         "issues": [issue.to_json() for issue in run.issues],
+        **({"nki_version": nki_version, "outputs": outputs_to_json(outputs or {})} if nki_version else {}),
     }
+
+
+def outputs_to_json(outputs: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """What a kernel returned, by name."""
+    return {
+        name: {"shape": list(array.shape), "dtype": array.dtype.name, "sha256": digest(array)}
+        for name, array in outputs.items()
+    }
+
+
+def digest(array: npt.NDArray[Any]) -> str:
+    """The SHA-256 of an array's dense bytes."""
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
 def transfer_to_json(result: TransferResult) -> dict[str, Any]:
     """One entry of `transfers`."""
     return {
         "name": result.name,
+        "where": result.where,
         "kind": result.kind,
         "mode": result.mode,
         "backend": result.backend.value,

@@ -70,6 +70,7 @@ def _transfer() -> Schema:
     return closed(
         {
             "name": TEXT,
+            "where": {**TEXT, "description": "where it was written: file and key, or file and line; may be empty"},
             "kind": {**TEXT, "description": "op (" + ", ".join(OPS) + "), or what a word given raw is"},
             "mode": {"enum": list(MODES)},
             "backend": {"enum": [backend.value for backend in Backend]},
@@ -98,7 +99,10 @@ def run_schema() -> Schema:
                 "log": list_of(TEXT),
                 "notifications": list_of(HEX),
                 "issues": list_of(issue()),
-            }
+                "nki_version": {**TEXT, "description": "of a kernel: the NKI whose rules counted"},
+                "outputs": {**by_name(tensor), "description": "of a kernel: what it returned, by name"},
+            },
+            optional=("nki_version", "outputs"),
         ),
     }
 

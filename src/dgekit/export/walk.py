@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy.typing as npt
 
 from dgekit.core.choices import Choices
 from dgekit.core.events import Event
 from dgekit.descriptors.summary import summary
+from dgekit.export.run_json import digest
 from dgekit.export.stages import descriptor_lines
 from dgekit.firmware.outcome import Outcome
 from dgekit.firmware.values import DgeShape
@@ -38,18 +42,28 @@ def walk_lines(run: RunResult) -> Iterator[str]:
     yield from summary_lines(run)
 
 
+def output_lines(run: RunResult, outputs: Mapping[str, npt.NDArray[Any]], nki_version: str) -> Iterator[str]:
+    """What a kernel ran as, and what it returned; nothing for other programs."""
+    if nki_version:
+        yield f"NKI {nki_version} on {run.generation.name}"
+    for name, array in outputs.items():
+        shape = " x ".join(map(str, array.shape))
+        yield f"{name}: {shape} {array.dtype.name} sha256 {digest(array)[:16]}"
+
+
 def summary_lines(run: RunResult) -> Iterator[str]:
     """One line a transfer."""
     for result in run.transfers:
         counts = summary(result.descriptors)
+        place = f" at {result.line}" if result.line else ""
         yield (
-            f"{result.status}: {result.name} ({result.kind}, {result.backend.value}): {counts['bytes']} bytes, "
+            f"{result.status}: {result.name} ({result.kind}, {result.backend.value}){place}: {counts['bytes']} bytes, "
             f"{counts['m2s']} M2S and {counts['s2m']} S2M descriptors on {len(counts['per_engine'])} engines"
         )
 
 
 def _transfer_lines(result: TransferResult, events: list[Event], run: RunResult) -> Iterator[str]:
-    yield f"transfer {result.name}: {result.kind}, mode {result.mode}"
+    yield f"transfer {result.name}: {result.kind}, mode {result.mode}" + (f", {result.line}" if result.line else "")
     yield from _word_section(result)
     for outcome in result.outcomes:
         yield from _outcome_section(outcome)

@@ -1,6 +1,7 @@
 """What kind of input a file is, and words in any of their forms as plain bytes.
 
-Kinds: `toml` (a transfer file), `neff`, `jsonl` (word objects, one a line), `hex` (text), `bin` (words as bytes).
+Kinds: `toml` (a transfer file), `neff`, `py` (an NKI-style script), `jsonl` (word objects, one a line), `hex` (text),
+`bin` (words as bytes).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Literal, get_args
 from dgekit.core.errors import DgeError, InputError, UsageError
 from dgekit.frontends.neff.header import GZIP_MAGIC, HEADER_SIZE, HEADER_SIZE_OFFSET
 
-InputKind = Literal["toml", "neff", "jsonl", "hex", "bin"]
+InputKind = Literal["toml", "neff", "py", "jsonl", "hex", "bin"]
 KINDS: tuple[InputKind, ...] = get_args(InputKind)
 WORD_KINDS: tuple[InputKind, ...] = ("jsonl", "hex", "bin")
 AUTO = "auto"
@@ -20,17 +21,20 @@ _USTAR_AT = HEADER_SIZE + 257
 _LOOK = 1 << 16  # text is judged by its beginning
 _HEX_LINE = re.compile(r"\s*(?:(?:0[xX])?[0-9A-Fa-f]+:)?[\s0-9A-Fa-f]*")
 _OFFSET = re.compile(r"\s*(?:0[xX])?[0-9A-Fa-f]+:")
+_SCRIPT_NAME = re.compile(r".+\.py(:\w+)?")  # a script, with the function to call
 _TOML_LINE = re.compile(r"""\s*(?:\[\[?[^\]\n]+\]\]?|(?:[A-Za-z0-9_.-]+|"[^"\n]*")\s*=)""")
 
 
 def detect(data: bytes, name: str = "") -> InputKind:
-    """The kind of input; the file's `name` only helps where the bytes leave a doubt.
+    """The kind of input; a script is told by its `name`, which else only helps where the bytes leave a doubt.
 
     >>> detect(b"b8 10 00 00"), detect(b'{"kind": "DMA_DIRECT2D"}'), detect(b"generation = 'v3'"), detect(bytes(64))
     ('hex', 'jsonl', 'toml', 'bin')
     """
     if _is_neff(data):
         return "neff"
+    if _SCRIPT_NAME.fullmatch(name):
+        return "py"
     text = _as_text(data[:_LOOK])
     if text is None:
         return "bin"

@@ -1,4 +1,4 @@
-"""One door for every program: a transfer file, a NEFF, or bare words, as a `Workload`."""
+"""One door for every program: a transfer file, a NEFF, an NKI-style script, or bare words, as a `Workload`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from dgekit.frontends import toml_file
 from dgekit.frontends.detect import AUTO, WORD_KINDS, check_kind, detect, read_words_input
 from dgekit.frontends.neff.read import read_neff
 from dgekit.frontends.neff_run import workload as neff_workload
+from dgekit.frontends.nki.script import split_source, trace
+from dgekit.frontends.nki.versions import DEFAULT_VERSION
 from dgekit.transfers.transfer import RawWords, Workload
 from dgekit.words.stream import split_stream
 
@@ -28,16 +30,28 @@ def load_program(
     choices: Mapping[str, object] | None = None,
     inputs: Mapping[str, Any] | None = None,
     subgraph: str = "",
+    arguments: Mapping[str, Any] | None = None,
+    nki_version: str = DEFAULT_VERSION,
 ) -> Workload:
     """The workload of a program's bytes; `generation`, `choices` and `inputs` win over what the program says.
 
-    `form` is auto, toml, neff, jsonl, hex or bin; `inputs` are arrays by tensor (or variable) name; `subgraph` names
-    one of a NEFF. Raises InputError for what cannot be read, UsageError for inputs or a subgraph where there are none.
+    `form` is auto, toml, neff, py, jsonl, hex or bin; `inputs` are arrays by tensor (or variable) name; `subgraph`
+    names one of a NEFF; `arguments` (arrays and numbers, beside `inputs`) and `nki_version` are for a script, whose
+    `name` may end in `:function`. Raises InputError for what cannot be read, UsageError for inputs, arguments or a
+    subgraph where there are none.
     """
     kind = detect(data, name) if form in ("", AUTO) else check_kind(form)
     if kind == "neff":
         neff = read_neff(data, name=name)
         return neff_workload(neff, inputs, Choices(choices), generation=generation, subgraph=subgraph)
+    if kind == "py":
+        return _kernel(
+            data, name, base_dir, generation, choices or {}, {**(inputs or {}), **(arguments or {})}, nki_version
+        )
+    if arguments:
+        raise UsageError(
+            f"{name} is a {kind} input and takes no arguments", rule="input.arguments", fix="--in loads its tensors"
+        )
     if subgraph:
         raise UsageError(
             f"{name} is a {kind} input and has no subgraphs", rule="input.subgraph", fix="leave --subgraph out"
@@ -76,6 +90,21 @@ def _toml(
         generation=generation or loaded.generation,
         choices={**loaded.choices, **Choices(choices).overrides()},
         arrays={**loaded.arrays, **inputs},
+    )
+
+
+def _kernel(
+    data: bytes,
+    name: str,
+    folder: Path | None,
+    generation: Generation | None,
+    choices: Mapping[str, object],
+    arguments: Mapping[str, Any],
+    nki_version: str,
+) -> Workload:
+    file, function = split_source(name) or (name, "")
+    return trace(
+        data, file, function, arguments, folder=folder, generation=generation, choices=choices, nki_version=nki_version
     )
 
 

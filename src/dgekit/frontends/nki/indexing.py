@@ -158,8 +158,10 @@ def _steps(flat: npt.NDArray[np.int64]) -> tuple[int, ...] | None:
     """The step along each dimension, None when some dimension has no single step."""
     if not flat.size:
         return None
-    steps = tuple(int(flat.take(1, axis)[(0,) * (flat.ndim - 1)] - flat.reshape(-1)[0]) if n > 1 else 0
-                  for axis, n in enumerate(flat.shape))  # fmt: skip
+    first = int(flat.reshape(-1)[0])
+    steps = tuple(
+        int(np.asarray(flat.take(1, axis)).reshape(-1)[0]) - first if n > 1 else 0 for axis, n in enumerate(flat.shape)
+    )
     even = all((np.diff(flat, axis=axis) == step).all() for axis, step in enumerate(steps))
     return steps if even else None
 

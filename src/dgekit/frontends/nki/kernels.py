@@ -27,6 +27,7 @@ class Kernel:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run it: inside a kernel with its values, elsewhere with arrays."""
         if is_running():
             return self.function(*args, **options)
         return Simulation(self)(*args, **options)

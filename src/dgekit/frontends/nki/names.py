@@ -149,6 +149,7 @@ class Operator:
         self.name = name
 
     def __call__(self, *_args: Any, **_options: Any) -> NoReturn:
+        """Raise Unsupported."""
         raise Unsupported(f"nki.language.{self.name} computes; only data movement runs here", rule="nki.unsupported")
 
     def __repr__(self) -> str:
@@ -180,6 +181,7 @@ class Absent:
         )
 
     def __call__(self, *_args: Any, **_options: Any) -> NoReturn:
+        """Raise Unsupported."""
         self.refuse()
 
     def __getitem__(self, _key: Any) -> Absent:

@@ -109,7 +109,8 @@ def _chosen(module: ModuleType, name: str, function: str) -> Callable[..., Any]:
             f"{name} has {wanted}", rule="nki.function",
             fix=f"name one: {name}:FUNCTION, with " + (", ".join(listed[:10]) or "a function of the script"),
         )  # fmt: skip
-    return found
+    chosen: Callable[..., Any] = found
+    return chosen
 
 
 def _outputs(returned: Any) -> dict[str, NkiTensor]:
@@ -130,8 +131,9 @@ def _note(run: KernelRun, problem: DgeError) -> None:
 
 
 def _told(problem: BaseException, name: str) -> KernelError:
-    """The script's own exception: its type and message, at its line."""
-    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if not frame.filename.startswith(OURS)]
+    """The script's own exception: its type and message, at its last line that took part."""
+    walked = [frame for frame in traceback.extract_tb(problem.__traceback__) if not frame.filename.startswith(OURS)]
+    frames = [frame for frame in walked if frame.filename == name] or walked
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else name
     text = str(problem).strip()[:MESSAGE_LENGTH]
     if isinstance(problem, SystemExit):
