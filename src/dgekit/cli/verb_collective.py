@@ -88,7 +88,7 @@ def command(
     Examples:
       dge collective allreduce --ranks 8 --algo ring --dtype bfloat16 --elements 1048576 --verify
       dge collective reducescatter --dtype float32 --in rows.npy --out shards.npy
-      dge collective allreduce --ranks 4 --dtype int32 --elements 1000 --transport mpi --json
+      dge collective allreduce --ranks 4 --algo mesh --dtype int32 --elements 1000 --json
       dge collective allreduce --ranks 3 --dtype float32 --elements 96 --credits 2
     """
     from dataclasses import replace
@@ -249,10 +249,11 @@ def _show(result: CollectiveResult) -> None:
         f"{told['collective']} over {told['ranks']} ranks on {told['generation']}: "
         f"{' '.join(filter(None, (told['algo'], told['mesh'])))}, {what}{told['elements']} elements of {told['dtype']}"
     )
-    click.echo(
-        f"{told['channels']} channels, {told['passes']} passes, chunks of {told['chunk_elements']} elements, "
-        f"groups of {told['group'] or 1}, {told['credits']} credits"
-    )
+    cut = [_plural(told["channels"], "channel", "channels"), _plural(told["passes"], "pass", "passes")]
+    cut.append(f"chunks of {told['chunk_elements']} elements")
+    cut += [f"groups of {told['group']}"] if told["group"] else []
+    cut += [f"{told['credits']} credits"] if result.setup.algo in ("ring", "kangaring") else []
+    click.echo(", ".join(cut))
     _show_counts(told["per_rank"])
     print_issues(result.setup.issues)
     if result.deadlock:
@@ -263,6 +264,10 @@ def _show(result: CollectiveResult) -> None:
         if told[name] is not None:
             click.echo(f"{name}: {'yes' if told[name] else 'NO'}")
     click.echo(f"sha256 of rank 0: {told['sha256']}")
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def _show_counts(counts: list[dict[str, int]]) -> None:

@@ -9,7 +9,6 @@ from dgekit.cce.packet import CcePacket
 from dgekit.cce.plan import PacketShape, Plan, plan
 from dgekit.collectives.request import Setup
 from dgekit.collectives.steps import Dma
-from dgekit.core.choices import Choices
 from dgekit.descriptors.batch import ChannelWork
 from dgekit.descriptors.expand import expand
 from dgekit.patterns.runs import Runs
@@ -62,12 +61,12 @@ class Costs:
     def _reduce(self, elements: int, sources: int, dests: int) -> Cost:
         setup = self._setup
         kind = setup.request.dtype
-        made = _planned(setup, elements, sources, dests, setup.choices)
+        made = _planned(setup, elements, sources, dests)
         packet = replace(made.template, in_fn=kind.fn, out_fn=kind.fn)
         return Cost(made.packet_count, made.tx, made.rx, elements * sources * setup.size, packet, made.shapes)
 
 
-def _planned(setup: Setup, elements: int, sources: int, dests: int, choices: Choices) -> Plan:
+def _planned(setup: Setup, elements: int, sources: int, dests: int) -> Plan:
     """The packets of one reduce; each takes the runtime's packet size (cce 5.2, no priority cap)."""
     code = setup.request.dtype.code
     return plan(
@@ -76,9 +75,9 @@ def _planned(setup: Setup, elements: int, sources: int, dests: int, choices: Cho
         sources,
         code,
         setup.generation,
-        choices,
+        setup.choices,
         accum_dtype=setup.accum,
         out_dtype=code,
         dests=dests,
-        packet_bytes=min(choices.number("packet_bytes"), reduce_packet_want(code, elements)),
+        packet_bytes=min(setup.choices.number("packet_bytes"), reduce_packet_want(code, elements)),
     )
