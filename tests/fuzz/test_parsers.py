@@ -21,6 +21,8 @@ from dgekit.export.neff_info import neff_lines, neff_to_json
 from dgekit.frontends.detect import KINDS, WORD_KINDS, detect, read_words_input
 from dgekit.frontends.load import load_program
 from dgekit.frontends.neff.header import HEADER_SIZE
+from dgekit.frontends.neff.checks import check_neff
+from dgekit.frontends.neff.opened import open_neff
 from dgekit.frontends.neff.read import Neff, read_neff
 from dgekit.frontends.neff.variables import member_contents
 from dgekit.frontends.neff.write import build_neff
@@ -191,9 +193,13 @@ def test_neff_members(count: int, holds: Holds, mutated: Mutate, mutated_text: M
 
 def opened(data: bytes) -> None:
     """All that reads a NEFF, up to the program it is."""
+    found: list[Issue] = []
+    lenient = open_neff(data, found=found)
+    json.dumps([issue.to_json() for issue in (*found, *check_neff(lenient))])
+    info = neff_to_json(open_neff(data))
+    json.dumps(info)
+    assert list(neff_lines(info))
     neff: Neff = read_neff(data)
-    json.dumps(neff_to_json(neff))
-    assert list(neff_lines(neff))
     workload(neff, memory_limit=1 << 26)
 
 

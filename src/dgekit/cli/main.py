@@ -27,7 +27,7 @@ VERBS: dict[str, str] = {
     "choices": "List every modelling switch, its default and why.",
     "cce": "In-transfer compute: decode and encode its BDs, plan a reduction, run one.",
     "collective": "All-reduce, reduce-scatter, all-gather over ranks: ring, kangaring, mesh.",
-    "neff": "Look into a NEFF file.",
+    "neff": "NEFF files: info, dump, check, rings, extract, build, diff.",
     "image": "Look into firmware images: list, carve, strings, census, anchors, identify, diff.",
     "log": "Read firmware logs: parse, explain, ring.",
     "schema": "Print the JSON Schema of the program file or of an output.",

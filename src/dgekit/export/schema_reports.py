@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from dgekit.core.generations import GENERATIONS
 from dgekit.export.schema_parts import (
     COUNT,
@@ -71,7 +73,7 @@ def choices_schema() -> Schema:
 
 def neff_schema() -> Schema:
     """The output of `dge neff info --json`."""
-    from dgekit.frontends.neff.header import FIELDS
+    from dgekit.frontends.neff.header import FIELDS, HashStatus
 
     forms: dict[str, Schema] = {"int": COUNT, "text": TEXT, "bytes": HEX}
     header: Schema = {
@@ -86,6 +88,8 @@ def neff_schema() -> Schema:
                 "file": TEXT,
                 "header": closed(header),
                 "features": closed({"bits": HEX_ADDRESS, "verdicts": list_of(verdict)}),
+                "version": closed({"major": COUNT, "minor": COUNT, "loader": COUNT, "loads": {"type": "boolean"}}),
+                "hash": {"enum": list(get_args(HashStatus))},
                 "target": nullable({"enum": [generation.name for generation in GENERATIONS]}),
                 "compressed": {"type": "boolean"},
                 "members": list_of(closed({"name": TEXT, "bytes": COUNT})),

@@ -171,6 +171,7 @@ class Variable:
     backing_area: str = ""
     backing_offset: int = 0
     table: tuple[int, ...] = ()
+    referenced: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +249,7 @@ def variables_of(definition: dict[str, Any]) -> dict[str, Variable]:
             str(table["backing_buf"] or table["fabric_path"] or "main"),
             table["backing_variable_off"] or 0,
             table["list"] or (),
+            table["referenced_var_id"],
         )
         for name, table in definition["var"].items()
     }

@@ -58,9 +58,14 @@ HeaderValue = int | str | bytes
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The values of a NEFF header by field name."""
+    """The values of a NEFF header by field name, and the bytes they were read from."""
 
     values: Mapping[str, HeaderValue]
+    stored: bytes = b""
+
+    def raw(self, field: HeaderField) -> bytes:
+        """The bytes of a field as they are stored."""
+        return self.stored[field.offset : field.offset + field.size]
 
     def number(self, name: str) -> int:
         """The value of a field that holds a number."""
@@ -86,7 +91,7 @@ def decode_header(data: bytes, where: str) -> Header:
             where=where,
             values={"size": len(data), "needed": HEADER_SIZE},
         )
-    header = Header({field.name: _decode_field(field, data) for field in FIELDS})
+    header = Header({field.name: _decode_field(field, data) for field in FIELDS}, bytes(data[:HEADER_SIZE]))
     if header.number("header_size") != HEADER_SIZE:
         raise InputError(
             f"header_size {header.number('header_size')} is not {HEADER_SIZE}: this is no NEFF",

@@ -118,14 +118,14 @@ def _transfer(movement: Movement, name: str, context: Context) -> Transfer:
             fix="one from and one to",
         )
     source, target = movement.sources[0], movement.target
-    in_type, out_type = _types(movement, source, target)
+    in_type, out_type = element_types(movement, source, target)
     src = _access(source, in_type, context, f"{movement.where}.from")
     dst = _access(target, out_type, context, f"{movement.where}.to")
-    _same_amount(source, target, in_type, out_type, movement.where)
+    check_amount(source, target, in_type, out_type, movement.where)
     return Transfer(name, "copy", src, dst, mode=context.mode, where=movement.where)
 
 
-def _types(movement: Movement, source: Leg, target: Leg) -> tuple[DtypeInfo | None, DtypeInfo | None]:
+def element_types(movement: Movement, source: Leg, target: Leg) -> tuple[DtypeInfo | None, DtypeInfo | None]:
     """Element types of both sides; None where bytes stay bytes."""
     byte = dtype_named("uint8")
     in_type, out_type = source.dtype or byte, target.dtype or byte
@@ -143,24 +143,17 @@ def _types(movement: Movement, source: Leg, target: Leg) -> tuple[DtypeInfo | No
 
 
 def _access(leg: Leg, dtype: DtypeInfo | None, context: Context, where: str) -> Access:
-    sizes, steps = _pattern(leg, where)
-    variable = context.variables.get(leg.variable)
-    if variable is None:
-        near = nearest(leg.variable, context.variables)
-        raise InputError(
-            f"there is no variable {leg.variable!r}",
-            rule="neff.variable",
-            where=where,
-            fix=f"write {near}" if near else "",
-        )
-    _check_bounds(leg, sizes, steps, variable, where)
+    sizes, steps = leg_pattern(leg, where)
+    variable = variable_named(leg.variable, context.variables, where)
+    check_bounds(leg, sizes, steps, variable, where)
     home = context.homes[variable.name]
     pattern = tuple(zip(reversed(steps), reversed(sizes), strict=True))
     byte_access = Access(home.tensor, home.offset + leg.offset, pattern)
     return byte_access if dtype is None else _in_elements(byte_access, dtype, where)
 
 
-def _pattern(leg: Leg, where: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def leg_pattern(leg: Leg, where: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and steps of a side, one step a size; raises InputError where they do not go together."""
     if leg.sizes is None:
         raise InputError("no sizes are given", rule="neff.missing", where=where)
     steps = leg.steps
@@ -177,7 +170,18 @@ def _pattern(leg: Leg, where: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return leg.sizes, steps
 
 
-def _check_bounds(leg: Leg, sizes: tuple[int, ...], steps: tuple[int, ...], variable: Variable, where: str) -> None:
+def variable_named(name: str, variables: Mapping[str, Variable], where: str) -> Variable:
+    """The variable of that name; raises InputError with the nearest name."""
+    if name in variables:
+        return variables[name]
+    near = nearest(name, variables)
+    raise InputError(
+        f"there is no variable {name!r}", rule="neff.variable", where=where, fix=f"write {near}" if near else ""
+    )
+
+
+def check_bounds(leg: Leg, sizes: tuple[int, ...], steps: tuple[int, ...], variable: Variable, where: str) -> None:
+    """Raises InputError unless every byte of the pattern lies in its variable."""
     low = leg.offset + sum(min(0, step * (size - 1)) for step, size in zip(steps, sizes, strict=True))
     high = leg.offset + sum(max(0, step * (size - 1)) for step, size in zip(steps, sizes, strict=True))
     if low < 0 or high >= variable.size:
@@ -206,7 +210,8 @@ def _in_elements(access: Access, dtype: DtypeInfo, where: str) -> Access:
     return Access(access.tensor, access.offset // size, pattern, dtype)
 
 
-def _same_amount(source: Leg, target: Leg, in_type: DtypeInfo | None, out_type: DtypeInfo | None, where: str) -> None:
+def check_amount(source: Leg, target: Leg, in_type: DtypeInfo | None, out_type: DtypeInfo | None, where: str) -> None:
+    """Raises InputError unless both sides hold the same amount: bytes, or elements where both types are given."""
     read = math.prod(source.sizes or ()) // (in_type.size if in_type else 1)
     written = math.prod(target.sizes or ()) // (out_type.size if out_type else 1)
     if read != written:

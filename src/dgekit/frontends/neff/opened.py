@@ -149,7 +149,7 @@ class _Reader:
         if GRAPH not in self.members:
             message = f"member {GRAPH} is absent: the kelf files are taken by name"
             self.issues.append(Issue("neff.absent", "warning", message, self.where, {}, "neff 3"))
-            return sorted(name for name in self.members if _is_kelf_name(name))
+            return sorted(name for name in self.members if is_kelf_name(name))
         graph = read_json(self.members, GRAPH, self.where)
         nodes = graph.get("nodes") if isinstance(graph, dict) else None
         if not isinstance(nodes, list):
@@ -158,7 +158,7 @@ class _Reader:
         for node in nodes:
             words = list(_strings(node))
             if KELF_FUNCTION in words:
-                found += [word for word in words if _is_kelf_name(word) and word not in found]
+                found += [word for word in words if is_kelf_name(word) and word not in found]
         return found
 
     def _definitions(self) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,7 @@ class _Reader:
             kelfs = self._kelf_files()
         except InputError as problem:
             self._wrong(problem)
-            kelfs = sorted(name for name in self.members if _is_kelf_name(name))
+            kelfs = sorted(name for name in self.members if is_kelf_name(name))
         for kelf in kelfs:
             try:
                 yield from self._graphs(kelf)
@@ -227,7 +227,8 @@ class _Reader:
         return EngineFile(engine, member, folder, self.members, self.where, instr, self.progress)
 
 
-def _is_kelf_name(name: str) -> bool:
+def is_kelf_name(name: str) -> bool:
+    """True for the names that kelf files have: kelf-a.json, kelf-0.json."""
     base = name.rpartition("/")[2]
     return base.startswith("kelf") and base.endswith(".json")
 

@@ -84,7 +84,7 @@ def _add(found: dict[str, Extent], name: str, kind: bytes, extent: Extent, where
     if kind not in _REGULAR:
         shown = _KIND_NAMES.get(kind, f"of type {kind!r}")
         raise _error("neff.member", f"{name} is {shown}; only regular files belong into a NEFF", where, {})
-    clean = _safe_name(name, where)
+    clean = safe_name(name, where)
     if clean in found:
         raise _error("neff.duplicate", f"member {clean} is there twice", where, {"member": clean})
     found[clean] = extent
@@ -95,10 +95,11 @@ def _folder_name(name: str, where: str) -> str:
     """A folder's name with a `/` at the end; empty for the archive's own root, `./`."""
     if not name.startswith("/") and all(part in ("", ".") for part in name.split("/")):
         return ""
-    return _safe_name(name, where) + "/"
+    return safe_name(name, where) + "/"
 
 
-def _safe_name(name: str, where: str) -> str:
+def safe_name(name: str, where: str) -> str:
+    """A member's name without empty parts; raises InputError for one that leads out of the archive or is not plain."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts or "\\" in name or not parts or not name.isprintable():
         raise _error("neff.path", f"member name {name[:80]!r} leaves the archive", where, {"member": name[:80]})
