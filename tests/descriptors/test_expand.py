@@ -206,25 +206,6 @@ def test_cast_caps_follow_the_generation_and_the_packet_size():
         assert (lengths_of(channel.m2s) // 4).tolist() == sizes
 
 
-def test_scatter_add_has_one_packet_a_run_with_the_destination_first():
-    src, dst = Runs.of([100, 200, 300], [8, 8, 8]), Runs.of([1000, 2000, 1000], [8, 8, 8])
-    work = ChannelWork(3, src, dst, PacketKind.ADD, Dtype.BFLOAT16, 0, Dtype.BFLOAT16)
-    batch = expand([work], CAYMAN, 65536, barrier_last=True)
-    (channel,) = batch.channels
-    assert pieces(channel) == [([(d, 8), (s, 8)], [(d, 8)]) for s, d in zip(src.starts, dst.starts, strict=True)]
-    assert channel.m2s[:, 0].tolist() == [bd.FIRST | bd.MD | 8, bd.LAST | bd.MD | 8] * 3
-    assert channel.m2s[:, 1].tolist() == [0x020A6000, 0x020A6080] * 2 + [0x020A6040, 0x020A6080]
-    assert summary(batch)["bytes"] == 24
-
-
-def test_long_scatter_add_runs_are_cut_by_elements():
-    src, dst = Runs.of([0, 1 << 20], [6000, 4]), Runs.of([1 << 30, 1 << 31], [6000, 4])
-    work = ChannelWork(0, src, dst, PacketKind.ADD, Dtype.BFLOAT16, Dtype.FP32, Dtype.BFLOAT16)
-    (channel,) = expand([work], CAYMAN, 65536, barrier_last=False).channels
-    assert lengths_of(channel.s2m).tolist() == [4096, 1904, 4]
-    assert addresses_of(channel.m2s).tolist() == [1 << 30, 0, (1 << 30) + 4096, 4096, 1 << 31, 1 << 20]
-
-
 def transpose_work(rows=16, cols=128, tiles=2, size=2, drop=0):
     src = Runs.of(np.arange(rows * tiles) * 1024, cols * size)
     dst = Runs.of((1 << 40) + np.arange(cols * tiles - drop) * 0x40000, rows * size)
@@ -252,8 +233,6 @@ def test_transposes_have_a_packet_a_tile_over_the_receive_cap():
         (ChannelWork(0, Runs.of([0, 8], [4, 0]), Runs.of([9], 4)), "rings.1.7"),
         (ChannelWork(0, Runs.of([0], 8), Runs.of([9], 8), PacketKind.CAST, Dtype.FP32, 0, Dtype.FP16), "rings.1.8"),
         (ChannelWork(0, Runs.of([0], 6), Runs.of([9], 4), PacketKind.CAST, Dtype.FP32, 0, Dtype.FP16), "rings.1.8"),
-        (ChannelWork(0, Runs.of([0], 4), Runs.of([9], 4), PacketKind.ADD, Dtype.FP32, 0, Dtype.FP16), "cce.3.8"),
-        (ChannelWork(0, Runs.of([0], 8), Runs.of([9, 99], 4), PacketKind.ADD, Dtype.FP32, 0, Dtype.FP32), "rings.1.8"),
     ],
 )  # fmt: skip
 def test_work_that_does_not_pair_is_refused(work, rule):

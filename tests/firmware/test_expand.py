@@ -1,18 +1,21 @@
 """The work of a word, run on a flat memory by a plain executor, against numpy on the same pattern."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgekit.cce.enums import CceType
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import Dtype
-from dgekit.core.errors import Unspecified, Unsupported
+from dgekit.core.errors import ComputeError, Unspecified, Unsupported
 from dgekit.core.events import EventLog
 from dgekit.core.generations import CAYMAN
 from dgekit.core.state import Availability, StateView
 from dgekit.descriptors.batch import PacketKind
-from dgekit.firmware.expand import paired_runs
+from dgekit.firmware.expand import compute_packet, paired_runs
 from dgekit.firmware.pipeline import run_word
 from dgekit.patterns.walk import Walk
 from dgekit.words.structs import Addr8Immediate, DmaDirect2D
@@ -174,30 +177,52 @@ def test_a_cast_counts_elements(words, send):
 def test_an_accumulating_copy_pairs_its_runs(words, send):
     word = words.direct(compute_op=1, src_num_elem=(2, 4), src_step_elem=(8, 100), dst_num_elem=(4, 1), src_elem_size=8)
     (part,) = send(word).outcome.work
-    assert part.kind is PacketKind.ADD
-    assert part.src.lengths.tolist() == part.dst.lengths.tolist()
-    assert part.src.starts.tolist() == [words.HBM + 100 * y for y in range(4)]
-    assert part.dst.starts.tolist() == [words.HBM + 0x10_0000 + 32 * y for y in range(4)]
-    assert (part.in_dtype, part.out_dtype) == (Dtype.FP32, Dtype.FP32)
+    assert part.kind is PacketKind.COMPUTE and part.packet.op is CceType.ADD
+    (old, new), (dst,) = part.sources, part.dests  # cce CHOICE-01
+    assert old is dst and new.lengths.tolist() == dst.lengths.tolist()
+    assert new.starts.tolist() == [words.HBM + 100 * y for y in range(4)]
+    assert dst.starts.tolist() == [words.HBM + 0x10_0000 + 32 * y for y in range(4)]
+    assert (part.packet.in_dtype, part.packet.out_dtype) == (Dtype.FP32, Dtype.FP32)
 
 
 @pytest.mark.parametrize(("dtype", "accum"), [(Dtype.BFLOAT16, Dtype.FP32), (Dtype.INT16, Dtype.INT32)])
 def test_sums_have_the_accumulator_of_their_class(words, send, dtype, accum):
     (part,) = send(words.direct(compute_op=1, dtype=dtype)).outcome.work
-    assert (part.kind, part.in_dtype, part.accum_dtype, part.out_dtype) == (PacketKind.ADD, dtype, accum, dtype)
+    assert (part.packet.in_dtype, part.packet.accum_dtype, part.packet.out_dtype) == (dtype, accum, dtype)
+
+
+@pytest.mark.parametrize(
+    ("compute_op", "op", "accum"),
+    [(2, CceType.FMA, Dtype.FP32), (3, CceType.MAX, Dtype.INT32), (4, CceType.MIN, Dtype.INT32)],
+)
+def test_other_ops_have_their_packets(words, send, compute_op, op, accum):
+    (part,) = send(words.direct(compute_op=compute_op, dtype=Dtype.INT16)).outcome.work
+    packet = part.packet
+    assert (packet.op, packet.accum_dtype, packet.constant) == (op, accum, None)
+    # cce CHOICE-02: B with scale 1.0, then a = input, b = stored, c = scale 0.0
+    product = ((1.0, 0.0), ((1, 2, 0), (1, 0, 2)))
+    assert (packet.scales, packet.selectors) == (product if op is CceType.FMA else ((), ()))
 
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"compute_op": 2},
-        {"compute_op": 3},
-        {"compute_op": 4, "dtype": Dtype.BFLOAT16},
-    ],
+    [{"dst_step_elem": (130, 1)}, {"src_elem_size": 6, "dst_elem_size": 6}],
 )
-def test_compute_this_tool_does_not_run(words, send, fields):
+def test_a_computing_word_is_aligned_to_its_elements(words, send, fields):
+    with pytest.raises(ComputeError) as caught:
+        send(words.direct(compute_op=1, dtype=Dtype.FP32, **fields))
+    assert caught.value.rule == "cce.CHOICE-46" and caught.value.where in ("src", "dst")
+
+
+def test_addresses_from_registers_are_aligned_too(words, send):
+    pair = send(words.direct(compute_op=1)).outcome.pair
+    with pytest.raises(ComputeError, match=r"src start 0x10000002 .* 4 bytes"):
+        compute_packet(replace(pair, src=replace(pair.src, start=words.HBM + 2)))
+
+
+def test_computing_with_a_cast_is_not_run(words, send):
     with pytest.raises(Unsupported) as caught:
-        send(words.direct(**fields))
+        send(words.direct(compute_op=1, dtype=Dtype.BFLOAT16, out_dtype=Dtype.FP16))
     assert caught.value.rule == "pipeline.compute"
 
 

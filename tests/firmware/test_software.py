@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgekit.cce.enums import CceType
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import Dtype, dtype_info
 from dgekit.core.errors import LoweringError, Unspecified, Unsupported
@@ -28,7 +29,10 @@ from dgekit.firmware.values import (
 from dgekit.logs.render import render_log
 from dgekit.numerics.elements import element
 from dgekit.numerics.reduce import Reduction, reduce_bytes
+from dgekit.words.enums import ComputeOp
 
+TYPES = {Dtype.FP32: "<f4", Dtype.INT32: "<i4"}
+UPDATES = {CceType.ADD: np.add, CceType.MAX: np.maximum, CceType.MIN: np.minimum, CceType.FMA: np.multiply}
 SBUF = CAYMAN.sbuf_base(0)
 STRIDE = CAYMAN.partition_stride
 FLAGS_ON = StateView(feature_flags=2)
@@ -56,17 +60,26 @@ def go(pair, *, state=None, generation=CAYMAN, dmas=range(16), **choices):
     return result, events
 
 
+def update(part, memory):
+    """`B = B op A`, run by run, on numpy's own arithmetic."""
+    (old, new), (dst,) = part.sources, part.dests
+    assert old is dst
+    kind, combine = TYPES[part.packet.in_dtype], UPDATES[part.packet.op]
+    for s, d, n, m in zip(new.starts, dst.starts, new.lengths, dst.lengths, strict=True):
+        assert n == m
+        target = memory[d : d + n].view(kind)
+        target[:] = combine(target, memory[s : s + n].view(kind))
+
+
 def move(result, memory):
     """Do the work on one flat byte array (a plain oracle of what engines do)."""
     for part in result.work:
+        if part.kind is PacketKind.COMPUTE:
+            update(part, memory)
+            continue
         src = [(int(a), int(n)) for a, n in zip(part.src.starts, part.src.lengths, strict=True)]
         dst = [(int(a), int(n)) for a, n in zip(part.dst.starts, part.dst.lengths, strict=True)]
-        if part.kind is PacketKind.ADD:
-            kind = {Dtype.FP32: "<f4", Dtype.INT32: "<i4"}[part.in_dtype]
-            for (s, n), (d, m) in zip(src, dst, strict=True):
-                assert n == m
-                memory[d : d + n].view(kind)[:] += memory[s : s + n].view(kind)
-        elif part.kind is PacketKind.TRANSPOSE:
+        if part.kind is PacketKind.TRANSPOSE:
             size = dtype_info(part.in_dtype).size
             rows, cols = part.tile_rows, part.tile_cols
             for t in range(len(src) // rows):
@@ -223,8 +236,9 @@ def test_the_worked_scatter_add():
     bins = memory[0x8000 : 0x8000 + 1024].view("<i4")
     assert {int(i): int(bins[i]) for i in np.flatnonzero(bins)} == {5: 3, 200: 1}
     (part,) = result.work
-    assert part.kind is PacketKind.ADD and part.dst.starts.tolist() == [0x8000 + 4 * i for i in (5, 5, 200, 5)]
-    assert (part.in_dtype, part.accum_dtype, part.out_dtype) == (Dtype.INT32,) * 3
+    (dst,), packet = part.dests, part.packet
+    assert part.sources[0] is dst and dst.starts.tolist() == [0x8000 + 4 * i for i in (5, 5, 200, 5)]
+    assert (packet.in_dtype, packet.accum_dtype, packet.out_dtype) == (Dtype.INT32,) * 3
 
 
 def test_repeated_destinations_without_the_flag_are_a_warning_with_the_same_result():
@@ -233,12 +247,32 @@ def test_repeated_destinations_without_the_flag_are_a_warning_with_the_same_resu
     (issue,) = without.issues
     assert (issue.rule, issue.severity, issue.values) == ("dec.D65", "warning", {"index": 5, "times": 3})
     assert without.program == with_flag.program
-    assert np.array_equal(without.work[0].dst.starts, with_flag.work[0].dst.starts)
+    assert np.array_equal(without.work[0].dests[0].starts, with_flag.work[0].dests[0].starts)
     assert go(histogram([5, 6], non_unique=False))[0].issues == ()
 
 
-@pytest.mark.parametrize(("dtype", "compute"), [(Dtype.BFLOAT16, 4), (Dtype.INT32, 2), (Dtype.FP32, 3)])
-def test_other_accumulations_are_unsupported(dtype, compute):
+@pytest.mark.parametrize(
+    ("compute", "dtype", "expected"),
+    [
+        (ComputeOp.MULTIPLY, Dtype.INT32, {5: 7 * 2 * 3 * 5, 200: 4 * 7}),
+        (ComputeOp.MAX, Dtype.INT32, {5: 7, 200: 7}),
+        (ComputeOp.MIN, Dtype.FP32, {5: 2.0, 200: 4.0}),
+    ],
+)
+def test_every_op_updates_repeated_rows_in_lane_order(compute, dtype, expected):
+    result, _ = go(histogram([5, 5, 200, 5], dtype=dtype, compute=compute))
+    memory = np.zeros(0x10000, np.uint8)
+    kind = TYPES[dtype]
+    memory[0x100:0x110].view(kind)[:] = [2, 3, 4, 5]
+    bins = memory[0x8000 : 0x8000 + 1024].view(kind)
+    bins[:] = 7
+    move(result, memory)
+    assert {i: bins[i].item() for i in (5, 200)} == expected
+    assert (np.delete(bins, [5, 200]) == 7).all()
+
+
+@pytest.mark.parametrize(("dtype", "compute"), [(Dtype.FP4_EXP2, 1), (Dtype.INT32, 9)])
+def test_computing_that_nothing_defines_is_unsupported(dtype, compute):
     events = EventLog()
     pair = histogram([1], dtype=dtype, compute=compute)
     plan = reshape(pair, (0,), CAYMAN, Choices(), EventLog())

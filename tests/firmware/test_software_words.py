@@ -54,8 +54,8 @@ def test_scatter_add_from_its_bytes():
     assert (outcome.status, outcome.backend) == ("done", Backend.SOFTWARE)
     bins = np.zeros(256, np.int32)
     for part in outcome.work:
-        assert part.kind is PacketKind.ADD
-        for start in part.dst.starts:
+        assert part.kind is PacketKind.COMPUTE
+        for start in part.dests[0].starts:
             bins[(int(start) - 0x2000000000) // 4] += 1
     assert (bins[5], bins[200], bins.sum()) == (3, 1, 4)
     lines = render_log(events, CAYMAN, ELEMENTS)

@@ -4,6 +4,7 @@ import pytest
 from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import CrossPartition, EngineError, RingError, Unmapped, Unsupported
 from dgekit.core.generations import SUNDA
+from dgekit.descriptors import bd
 from dgekit.descriptors.batch import PACKET_DTYPE, PacketKind
 from dgekit.machine import causes
 from dgekit.machine.completion import CompletionRing
@@ -255,8 +256,10 @@ def test_cast_in_one_group_and_packet_by_packet(memory, make_engine, packet, pus
     [
         (PacketKind.CAST, [(HBM, 4), (HBM, 4)], [(HBM + 64, 4)], 0x020A6080),
         (PacketKind.CAST, [(HBM, 6)], [(HBM + 64, 3)], 0x020A6080),
-        (PacketKind.ADD, [(HBM, 8)], [(HBM + 64, 4)], 0x020AA080),
-        (PacketKind.ADD, [(HBM, 8), (HBM, 4)], [(HBM + 64, 6)], 0x020AA080),
+        (PacketKind.COMPUTE, [(HBM, 8), (HBM, 4)], [(HBM + 64, 6)], 0x020AA080),
+        (PacketKind.COMPUTE, [(HBM, 6)], [(HBM + 64, 3)], 0x020AA080),
+        (PacketKind.COMPUTE, [(HBM, 8)], [(HBM + 64, 2), (HBM + 80, 2)], 0x020AA080),
+        (PacketKind.COMPUTE, [(HBM, 8196)], [(HBM + 64, 4098)], 0x020AA080),
         (PacketKind.TRANSPOSE, [(HBM, 4), (HBM, 4)], [(HBM + 64, 8)], 0x00900000),
         (PacketKind.TRANSPOSE, [(HBM, 4), (HBM, 6)], [(HBM + 64, 5), (HBM + 80, 5)], 0x00900000),
     ],
@@ -268,7 +271,8 @@ def test_packets_that_do_not_fit_their_kind(kind, src, dst, word1, memory, make_
     with pytest.raises(EngineError) as caught:
         engine.step()
     assert caught.value.cause == causes.MISMATCH
-    assert caught.value.rule == ("dec.D12" if kind == PacketKind.TRANSPOSE else "rings.1.8")
+    rules = {PacketKind.TRANSPOSE: ("dec.D12",), PacketKind.COMPUTE: ("cce.4.10", "cce.5.1")}
+    assert caught.value.rule in rules.get(kind, ("rings.1.8",))
 
 
 @pytest.mark.parametrize("one", [True, False])
@@ -276,10 +280,13 @@ def test_accumulation_with_a_repeated_destination(one, memory, make_engine, pack
     memory.write(HBM, np.array([1, 10, 100, 1000], np.int32).tobytes())
     memory.write(HBM + 64, np.array([5, 6], np.int32).tobytes())
     engine = make_engine(memory)
-    side = side_row(PacketKind.ADD, in_dtype=Dtype.INT32, accum_dtype=Dtype.FP32, out_dtype=Dtype.INT32)
+    side = side_row(PacketKind.COMPUTE, in_dtype=Dtype.INT32, accum_dtype=Dtype.FP32, out_dtype=Dtype.INT32)
     for row, target in enumerate([0, 1, 0, 0]):
         to = HBM + 64 + 4 * target
-        push(engine, packet([(to, 4), (HBM + 4 * row, 4)], [(to, 4)], 0x020A8000), side=side)
+        bds, buffers = packet([(to, 4), (HBM + 4 * row, 4)], [(to, 4)])
+        bds[:, 0] = bds[:, 0] & ~np.uint32(bd.CONCAT) | bd.MD
+        bds[:, 1] = 0x020A8000, 0x020A8080
+        push(engine, (bds, buffers), side=side)
     if one:
         while engine.step().packets:
             pass
@@ -290,7 +297,7 @@ def test_accumulation_with_a_repeated_destination(one, memory, make_engine, pack
 
 def test_arithmetic_the_tool_does_not_have(memory, make_engine, packet, push):
     engine = make_engine(memory)
-    side = side_row(PacketKind.ADD, in_dtype=Dtype.FP8_EXP2, out_dtype=Dtype.FP8_EXP2)
+    side = side_row(PacketKind.COMPUTE, in_dtype=Dtype.FP8_EXP2, out_dtype=Dtype.FP8_EXP2)
     push(engine, packet([(HBM, 4), (HBM, 4)], [(HBM + 64, 4)], 0x020A6000), side=side)
     with pytest.raises(Unsupported, match="float8_e2m5"):
         engine.step()

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dgekit.cce.expand import expand as expand_all
+from dgekit.cce.work import update_packet, update_work
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import Deadlock, DgeError, EngineError, RingError, Unmapped, Unspecified, has_errors
@@ -18,6 +20,7 @@ from dgekit.descriptors.semaphore import with_semaphore
 from dgekit.machine.machine import Machine
 from dgekit.machine.ring import pointer_word
 from dgekit.patterns.runs import Runs
+from dgekit.words.enums import ComputeOp
 
 HBM = 0x10000000
 SBUF = 0x2000000000
@@ -156,8 +159,9 @@ def broken_batches(packet):
     cast = {"kind": PacketKind.CAST, "in_dtype": Dtype.FP32, "out_dtype": Dtype.BFLOAT16}
     bad_cast = expanded(copy_work(([HBM], 8), ([HBM + 0x100000], 4), **cast))
     bad_cast.channels[0].packets["in_dtype"] = Dtype.FP4_EXP2
-    add = {"kind": PacketKind.ADD, "in_dtype": Dtype.INT8, "out_dtype": Dtype.INT8}
-    bad_add = expanded(copy_work(([HBM], 8), ([HBM + 0x100000], 8), **add))
+    to = Runs.of([HBM + 0x100000], 8)
+    add = update_work(0, Runs.of([HBM], 8), to, update_packet(ComputeOp.ADD, Dtype.INT8))
+    bad_add = expand_all([add], CAYMAN, 65536, Choices(), barrier_last=False)
     bad_add.channels[0].packets["in_dtype"] = Dtype.FP8_EXP2
     long = packet([(HBM, 1)] * 40, [(HBM + 0x100000 + i, 1) for i in range(40)])
     return {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import dtype_named
-from dgekit.core.errors import LoweringError, Unsupported
+from dgekit.core.errors import ComputeError, LoweringError, Unsupported
 from dgekit.core.generations import CAYMAN, MARIANA, MAVERICK, SUNDA
 from dgekit.descriptors.batch import PacketKind
 from dgekit.transfers.placement import place
@@ -38,6 +38,11 @@ def pairs(work, src_size, dst_size):
     """(destination element, source element) of one channel's work."""
     if work.kind is PacketKind.TRANSPOSE:
         yield from tile_pairs(work, src_size)
+        return
+    if work.kind is PacketKind.COMPUTE:
+        (old, new), (dst,) = work.sources, work.dests  # B = B op A (cce CHOICE-01)
+        assert old is dst and new.lengths.tolist() == dst.lengths.tolist()
+        yield from zip(expanded(dst, dst_size), expanded(new, src_size), strict=True)
         return
     yield from zip(expanded(work.dst, dst_size), expanded(work.src, src_size), strict=True)
 
@@ -124,8 +129,8 @@ def test_v5_has_8_engines():
 @settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_copies_casts_and_additions(data):
-    kind = data.draw(st.sampled_from([PacketKind.COPY, PacketKind.CAST, PacketKind.ADD]))
-    types = {PacketKind.COPY: (I64, I64), PacketKind.CAST: (FP32, BF16), PacketKind.ADD: (FP32, FP32)}[kind]
+    kind = data.draw(st.sampled_from([PacketKind.COPY, PacketKind.CAST, PacketKind.COMPUTE]))
+    types = {PacketKind.COPY: (I64, I64), PacketKind.CAST: (FP32, BF16), PacketKind.COMPUTE: (FP32, FP32)}[kind]
     generation = data.draw(st.sampled_from([SUNDA, CAYMAN, MARIANA]))
     rows, inner, width = (data.draw(st.integers(1, high)) for high in (40, 3, 5))
     tensors, accesses = [], []
@@ -137,7 +142,7 @@ def test_copies_casts_and_additions(data):
         row = (max(inner, width) + 2) * (max(inner, width) + 2)
         tensors.append(Tensor(name, space, (rows, row), dtype))
         accesses.append(Access(name, 0, ((row, rows), (steps[0], inner), (steps[1], width))))
-    more = {"accumulate": "add"} if kind is PacketKind.ADD else {}
+    more = {"accumulate": "add"} if kind is PacketKind.COMPUTE else {}
     made, placement = plan("copy", tensors, *accesses, generation=generation, **more)
     found = [pair for work in made.work for pair in pairs(work, types[0].size, types[1].size)]
     assert {work.kind for work in made.work} == {kind}
@@ -267,7 +272,7 @@ def test_indices_are_read_as_u32():
 
 X, Y = Tensor("x", "hbm", (4, 6), FP32), Tensor("y", "hbm", (4, 6), FP32)
 REFUSED = [
-    ("reduce", [X, Y], {}, Unsupported, "dec.D38"),
+    ("reduce", [X, Y], {}, ComputeError, "cce.1.1"),
     ("gather", [X, Y], {}, LoweringError, "transfers.indices"),
     ("copy", [X, Tensor("y", "hbm", (4, 5), FP32)], {}, LoweringError, "transfers.shape"),
     ("copy", [X, Tensor("y", "hbm", (4, 6), I64)], {}, LoweringError, "isa.4.2.dtype"),

@@ -76,9 +76,10 @@ def promoted(packet: CcePacket) -> CcePacket:
     Only where both ends have the same type, the packet has one tx BD and the bytes are even (CHOICE-29, decision D70);
     every other packet comes back as it is. The accumulator becomes UINT32, so that the move is exact.
     """
-    alone = packet.op == CceType.ADD and len(packet.sources) == 1 and not packet.is_combo and packet.seed is None
+    alone = packet.op == CceType.ADD and len(packet.sources) == 1 and not packet.is_combo
+    rounds = packet.seed is not None or packet.stochastic
     same = packet.in_dtype == packet.out_dtype and packet.in_fn == packet.out_fn
-    if not (alone and same and element_size(packet.in_dtype) == 1 and packet.elements % 2 == 0):
+    if not (alone and same and not rounds and element_size(packet.in_dtype) == 1 and packet.elements % 2 == 0):
         return packet
     return replace(
         packet,

@@ -3,6 +3,8 @@
 BD words are little-endian u32 columns `[word0, word1, ptr_lo, ptr_hi]`. The ring id bits [25:24] of word0 are
 zero in a batch: a ring writes them when it stores the BD. Packets pair the legs: packet i of a channel takes
 `m2s[m2s_first : m2s_first + m2s_count]` and fills `s2m[s2m_first : s2m_first + s2m_count]`.
+A packet's row says what its BDs leave out: what the engine does, and the element types at both ends; what a COMPUTE
+packet computes is in its BDs (cce 3).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class PacketKind(enum.IntEnum):
     COPY = 0
     CAST = 1
     TRANSPOSE = 2
-    ADD = 3
+    COMPUTE = 3
     SEMAPHORE = 4
 
 
@@ -43,6 +45,7 @@ PACKET_DTYPE = np.dtype(
         ("tile_cols", np.int32),
         ("in_fn", np.bool_),
         ("out_fn", np.bool_),
+        ("stochastic", np.bool_),
     ]
 )
 
@@ -53,8 +56,7 @@ class ChannelWork:
 
     COPY: `src` and `dst` hold the same bytes in order. CAST: `src` holds n elements of `in_dtype`, `dst` n of
     `out_dtype`; `in_fn` and `out_fn` mark E4M3 in its FN form (D54). TRANSPOSE: `src` lists tile rows (`tile_rows`
-    runs a tile), `dst` tile columns (`tile_cols` runs). ADD: `src` and `dst` pair run by run; the engine adds the
-    source run into the destination run.
+    runs a tile), `dst` tile columns (`tile_cols` runs). COMPUTE packets come from `dgekit.cce.work.ComputeWork`.
     """
 
     dma: int

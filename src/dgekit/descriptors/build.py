@@ -58,6 +58,19 @@ def lengths_of(bds: U32) -> I64:
     return stored
 
 
+def bytes_read(m2s: U32) -> I64:
+    """What each M2S BD reads, int64: a metadata BD that stores length 0 holds operands and reads nothing.
+
+    A compute BD never moves 65536 bytes, so that a stored 0 has one meaning there (cce CHOICE-07, cce 5.1).
+
+    >>> bytes_read(np.array([[0, 0, 0, 0], [0x05800000, 0x02100000, 0, 0]], dtype=np.uint32)).tolist()
+    [65536, 0]
+    """
+    lengths = lengths_of(m2s)
+    lengths[(m2s[:, 0] & (bd.MD | bd.LENGTH)) == bd.MD] = 0
+    return lengths
+
+
 def addresses_of(bds: U32) -> I64:
     """The pointers of BDs, int64."""
     return bds[:, 2].astype(np.int64) | bds[:, 3].astype(np.int64) << 32

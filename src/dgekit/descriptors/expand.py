@@ -1,4 +1,7 @@
-"""From what a channel moves to its descriptors: packets, pieces and BDs (decisions D12, D30, D32, D61, D65)."""
+"""From what a channel moves to its descriptors: packets, pieces and BDs (decisions D12, D30, D32).
+
+Compute packets of several sources are expanded by `dgekit.cce.expand`, which takes every kind of work.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from dgekit.core.errors import RingError, Unspecified, Unsupported
 from dgekit.core.generations import Generation
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch, PacketKind
-from dgekit.descriptors.build import columns, frame, packet_table
+from dgekit.descriptors.build import bytes_read, columns, frame, packet_table
 from dgekit.descriptors.cut import Caps, capped_ends, cut, ends_of, packet_ends, union
 from dgekit.patterns.runs import I64, Runs
 
 MAX_BDS = 1 << 24  # a limit of this tool, one full ring (rings 2.5)
 
-_COMPUTE = (PacketKind.CAST, PacketKind.ADD)
+_COMPUTE = (PacketKind.CAST, PacketKind.COMPUTE)
 
 
 def expand(
@@ -31,10 +34,15 @@ def expand(
     Raises RingError when the legs do not hold the same bytes (`rings.1.8`; elements for a cast), for a piece of zero
     bytes (`rings.1.7`), Unsupported for more than MAX_BDS descriptors.
     """
+    return by_channel((expanded(item, generation, packet_bytes) for item in work), barrier_last=barrier_last)
+
+
+def by_channel(parts: Iterable[ChannelBatch], *, barrier_last: bool) -> DescriptorBatch:
+    """Batches in order, those of one channel and queue as one; `barrier_last` as in `expand`."""
     channels: dict[tuple[int, int], list[ChannelBatch]] = {}
-    for item in work:
-        channels.setdefault((item.dma, item.queue), []).append(_expanded(item, generation, packet_bytes))
-    batches = [joined(parts) for parts in channels.values()]
+    for part in parts:
+        channels.setdefault((part.dma, part.queue), []).append(part)
+    batches = [joined(listed) for listed in channels.values()]
     if barrier_last:
         for batch in batches:
             set_barrier(batch, len(batch.packets) - 1)
@@ -42,14 +50,20 @@ def expand(
 
 
 def set_barrier(batch: ChannelBatch, packet: int) -> None:
-    """Put the write barrier on the first BD of a packet, in place: bit 26, or bit 6 of a compute word (D30)."""
+    """Put the write barrier on a packet, in place: bit 26 of its first BD, bit 6 of a compute word's first source."""
     row = batch.packets[packet]
-    bit = bd.CCE_WRITE_BARRIER if row["kind"] in _COMPUTE else bd.WRITE_BARRIER
-    batch.m2s[row["m2s_first"], 1] |= bit
+    first, count = int(row["m2s_first"]), int(row["m2s_count"])
+    if row["kind"] not in _COMPUTE:
+        batch.m2s[first, 1] |= bd.WRITE_BARRIER
+        return
+    source = first + int(np.flatnonzero(bytes_read(batch.m2s[first : first + count]))[0])
+    batch.m2s[source, 1] |= bd.CCE_WRITE_BARRIER
 
 
-def _expanded(work: ChannelWork, generation: Generation, packet_bytes: int) -> ChannelBatch:
-    _check_runs(work)
+def expanded(work: ChannelWork, generation: Generation, packet_bytes: int) -> ChannelBatch:
+    """The descriptors of one work; raises as `expand` does."""
+    for leg, runs in (("source", work.src), ("destination", work.dst)):
+        check_runs(f"DMA {work.dma}", leg, runs)
     caps = Caps(_byte_cap(packet_bytes), generation.tx_cap, generation.rx_cap)
     return _EXPANDERS[work.kind](work, generation, caps)
 
@@ -72,7 +86,7 @@ def _copy(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch
 def _cast(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch:
     work = _typed(work)
     in_size, out_size = _size(work.in_dtype), _size(work.out_dtype)
-    src_ends, dst_ends = _element_ends(work.src, in_size), _element_ends(work.dst, out_size)
+    src_ends, dst_ends = element_ends(work.src, in_size), element_ends(work.dst, out_size)
     _same_total(work, int(src_ends[-1]), int(dst_ends[-1]), "elements")
     elements = _element_cap(generation, caps, in_size)
     check_count(len(src_ends) + len(dst_ends) + int(src_ends[-1]) // elements)
@@ -83,26 +97,6 @@ def _cast(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch
     packets = packet_table(work, each, len(ends), each, len(ends))
     m2s[:, 0] |= bd.MD
     frame(m2s, packets, bd.add_word1(work.out_dtype, work.accum_dtype, last=True), concat=False)
-    return ChannelBatch(work.dma, work.queue, m2s, s2m, packets)
-
-
-def _add(work: ChannelWork, generation: Generation, caps: Caps) -> ChannelBatch:
-    """Each run its own packet (D65): sources [destination, source] (cce CHOICE-01), one destination BD."""
-    work = _typed(work)
-    size = _size(work.in_dtype)
-    _check_add(work)
-    src_ends = _element_ends(work.src, size)
-    elements = _element_cap(generation, caps, size)
-    check_count(3 * (len(src_ends) + int(src_ends[-1]) // elements))
-    ends = capped_ends(src_ends, elements) * size
-    src, dst = cut(work.src, ends), cut(work.dst, ends)
-    both = Runs(np.stack((dst.starts, src.starts), 1).ravel(), np.repeat(src.lengths, 2))
-    m2s, s2m = columns(both), columns(dst)
-    each = np.arange(len(ends))
-    packets = packet_table(work, 2 * each, 2 * len(ends), each, len(ends))
-    m2s[:, 0] |= bd.MD
-    frame(m2s, packets, bd.add_word1(work.out_dtype, work.accum_dtype, last=False), concat=False)
-    m2s[1::2, 1] = bd.add_word1(work.out_dtype, work.accum_dtype, last=True)
     return ChannelBatch(work.dma, work.queue, m2s, s2m, packets)
 
 
@@ -124,7 +118,6 @@ def _transpose(work: ChannelWork, generation: Generation, caps: Caps) -> Channel
 _EXPANDERS: dict[PacketKind, Callable[[ChannelWork, Generation, Caps], ChannelBatch]] = {
     PacketKind.COPY: _copy,
     PacketKind.CAST: _cast,
-    PacketKind.ADD: _add,
     PacketKind.TRANSPOSE: _transpose,
 }
 
@@ -180,7 +173,7 @@ def _size(code: int) -> int:
     return size
 
 
-def _element_ends(runs: Runs, size: int) -> I64:
+def element_ends(runs: Runs, size: int) -> I64:
     """Element positions after each run; every run must hold whole elements."""
     odd = np.flatnonzero(runs.lengths % size)
     if len(odd):
@@ -193,15 +186,16 @@ def _element_ends(runs: Runs, size: int) -> I64:
     return ends_of(runs) // size
 
 
-def _check_runs(work: ChannelWork) -> None:
-    for leg, runs in (("source", work.src), ("destination", work.dst)):
-        if not len(runs) or int(runs.lengths.min()) < 1:
-            raise RingError(
-                f"DMA {work.dma}: a {leg} of zero bytes cannot be encoded (a stored length of 0 means 65536)",
-                rule="rings.1.7",
-                values={"dma": work.dma, "bytes": 0},
-                source="rings 1.7",
-            )
+def check_runs(place: str, leg: str, runs: Runs) -> None:
+    """Raise RingError `rings.1.7` for a leg without bytes, or with a run of none."""
+    if not len(runs) or int(runs.lengths.min()) < 1:
+        raise RingError(
+            f"{place}: a {leg} of zero bytes cannot be encoded (a stored length of 0 means 65536)",
+            rule="rings.1.7",
+            where=place,
+            values={"bytes": 0},
+            source="rings 1.7",
+        )
 
 
 def _same_total(work: ChannelWork, taken: int, filled: int, unit: str) -> None:
@@ -222,21 +216,6 @@ def check_count(estimate: int) -> None:
             rule="rings.2.5",
             values={"descriptors": estimate, "limit": MAX_BDS},
             fix="cut the transfer",
-        )
-
-
-def _check_add(work: ChannelWork) -> None:
-    if work.in_dtype != work.out_dtype:
-        raise RingError(
-            f"DMA {work.dma}: an ADD word has one type for all sources, not {work.in_dtype} and {work.out_dtype}",
-            rule="cce.3.8",
-            values={"in_dtype": work.in_dtype, "out_dtype": work.out_dtype},
-        )
-    if len(work.src) != len(work.dst) or (work.src.lengths != work.dst.lengths).any():
-        raise RingError(
-            f"DMA {work.dma}: the runs of an accumulating copy must pair one by one in length",
-            rule="rings.1.8",
-            values={"source": len(work.src), "destination": len(work.dst)},
         )
 
 

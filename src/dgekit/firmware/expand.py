@@ -6,30 +6,35 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dgekit.cce.packet import CcePacket
+from dgekit.cce.work import ComputeWork, Work, update_packet, update_work
 from dgekit.core.choices import Choices
-from dgekit.core.dtypes import Dtype
-from dgekit.core.errors import Unspecified, Unsupported
+from dgekit.core.dtypes import Dtype, dtype_info
+from dgekit.core.errors import ComputeError, Unspecified, Unsupported
 from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import ChannelWork, PacketKind
 from dgekit.firmware import transposes
 from dgekit.firmware.reshape import walks_tiles
 from dgekit.firmware.values import Plan, ShapePair, Share, Tile
-from dgekit.numerics.elements import accumulator, is_element
+from dgekit.numerics.elements import is_element
 from dgekit.patterns.algebra import common_shape, fold_pair
 from dgekit.patterns.runs import Runs, element_starts, runs
 from dgekit.patterns.walk import Walk
 from dgekit.words.enums import ComputeOp
 
 
-def plan_work(
-    plan: Plan, pair: ShapePair, generation: Generation, choices: Choices, queue: int
-) -> tuple[ChannelWork, ...]:
+def plan_work(plan: Plan, pair: ShapePair, generation: Generation, choices: Choices, queue: int) -> tuple[Work, ...]:
     """The work of every share of a direct word; raises Unsupported for a compute op this tool does not run."""
     work = (part for share in plan.shares for part in share_work(share, pair, generation, choices))
-    return tuple(replace(part, queue=queue) for part in work if part.src.nbytes or part.dst.nbytes)
+    return tuple(replace(part, queue=queue) for part in work if _moves(part))
 
 
-def share_work(share: Share, pair: ShapePair, generation: Generation, choices: Choices) -> Iterable[ChannelWork]:
+def _moves(work: Work) -> bool:
+    legs = work.dests if isinstance(work, ComputeWork) else (work.src, work.dst)
+    return any(runs.nbytes for runs in legs)
+
+
+def share_work(share: Share, pair: ShapePair, generation: Generation, choices: Choices) -> Iterable[Work]:
     """The work of one channel; one piece, or two where the columns of a transpose leave a rest."""
     if share.tile is not None:
         if walks_tiles(pair, choices):
@@ -108,25 +113,48 @@ def _transpose_work(share: Share, src: Walk, dst: Walk, rows: int, columns: int)
     )
 
 
-def _compute_work(share: Share, pair: ShapePair) -> ChannelWork:
-    """An accumulating copy: source run i is added into destination run i, so both legs are cut alike."""
-    dtype = int(accumulate_dtype(pair))
-    src, dst = paired_runs(share.src.walk(), share.dst.walk())
-    return ChannelWork(share.dma, src, dst, PacketKind.ADD, dtype, int(accumulator(dtype, dtype)), dtype)
+def _compute_work(share: Share, pair: ShapePair) -> ComputeWork:
+    """A copy with a compute op: source run i updates destination run i, so both legs are cut alike."""
+    return update_work(share.dma, *paired_runs(share.src.walk(), share.dst.walk()), compute_packet(pair))
 
 
-def accumulate_dtype(pair: ShapePair) -> Dtype:
-    """The element type of an accumulating word; raises Unsupported for a compute op or type this tool does not run."""
+def compute_packet(pair: ShapePair) -> CcePacket:
+    """The packet of a word's compute op (cce CHOICE-01, 02).
+
+    Raises Unsupported for an op or a type this tool does not run, ComputeError for addresses off the elements.
+    """
     dtype = pair.src.dtype
-    if pair.compute_op == ComputeOp.ADD and not pair.is_cast and is_element(dtype):
-        return dtype
-    name = ComputeOp(pair.compute_op).name if pair.compute_op in list(ComputeOp) else hex(pair.compute_op)
+    known = pair.compute_op in list(ComputeOp)
+    if known and not pair.is_cast and is_element(dtype):
+        _check_aligned(pair, dtype_info(dtype).size)
+        return update_packet(ComputeOp(pair.compute_op), dtype)
+    name = ComputeOp(pair.compute_op).name if known else hex(pair.compute_op)
     raise Unsupported(
         f"compute op {name} from {dtype.name} into {pair.dst.dtype.name} is not run by this tool",
         rule="pipeline.compute",
         values={"compute_op": pair.compute_op, "in_dtype": int(dtype), "out_dtype": int(pair.dst.dtype)},
-        fix="add without a cast",
+        fix="compute without a cast",
     )
+
+
+def _check_aligned(pair: ShapePair, size: int) -> None:
+    """Start addresses and steps of a computing word are whole elements (cce 5.3, CHOICE-46)."""
+    for leg, shape in (("src", pair.src), ("dst", pair.dst)):
+        used = [step for step, count in zip(shape.step, shape.num, strict=True) if count > 1]
+        for what, number in (
+            ("start", shape.start),
+            ("elem_size", shape.elem_size),
+            *(("step", step) for step in used),
+        ):
+            if number % size:
+                raise ComputeError(
+                    f"{leg} {what} {number:#x} of a computing word is no multiple of the element's {size} bytes",
+                    rule="cce.CHOICE-46",
+                    where=leg,
+                    values={what: number, "align": size},
+                    source="cce 5.3",
+                    fix="align it",
+                )
 
 
 def paired_runs(src: Walk, dst: Walk) -> tuple[Runs, Runs]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dgekit.cce.work import Work
 from dgekit.core.errors import Issue
-from dgekit.descriptors.batch import ChannelWork
 from dgekit.firmware.values import Backend, Plan, Program, ShapePair
 from dgekit.transfers.transfer import Update, Wait
 
@@ -28,7 +28,7 @@ class Outcome:
     plan: Plan | None = None
     backend: Backend = Backend.NONE
     program: Program = field(default_factory=Program)
-    work: tuple[ChannelWork, ...] = ()
+    work: tuple[Work, ...] = ()
     notifications: tuple[bytes, ...] = ()
     issues: tuple[Issue, ...] = ()
     packet_bytes: int = 65536

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dgekit.cce.expand import expand
+from dgekit.cce.work import Work
 from dgekit.core.choices import Choices
 from dgekit.core.errors import IllegalWord, Issue, LoweringError, MemoryFault, Unspecified, has_errors
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.core.state import Availability, StateView
-from dgekit.descriptors.batch import ChannelWork
-from dgekit.descriptors.expand import expand
 from dgekit.firmware import bounds, emit, fast, inline, notify, software, spray
 from dgekit.firmware.context import channels, packet_bytes, queue_of
 from dgekit.firmware.decode import decode
@@ -170,11 +170,11 @@ def _bounds_failure(pair: ShapePair, reached: Outcome, effective: tuple[int, int
     return replace(reached, status="skipped", notifications=records, issues=(failure.as_issue(),))
 
 
-def _count_failure(work: Iterable[ChannelWork], size: int, backend: Backend, at: _Station) -> Issue | None:
+def _count_failure(work: Iterable[Work], size: int, backend: Backend, at: _Station) -> Issue | None:
     """The carveout's finding; expansion is only needed for it when register 39 is set."""
     if backend is not Backend.POOL or not at.state.carveout:
         return None
-    batch = expand(work, at.generation, size, barrier_last=False)
+    batch = expand(work, at.generation, size, at.choices, barrier_last=False)
     return bounds.check_count(batch, backend, at.state, at.choices, at.events)
 
 

@@ -13,6 +13,8 @@ from typing import Literal
 
 import numpy as np
 
+from dgekit.cce.expand import expand
+from dgekit.cce.work import ComputeWork, Work, update_work
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import Dtype
 from dgekit.core.errors import Issue
@@ -20,10 +22,9 @@ from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.core.state import StateView
 from dgekit.descriptors.batch import ChannelWork, PacketKind
-from dgekit.descriptors.expand import expand
 from dgekit.firmware import emit, gather, notify, spray
 from dgekit.firmware.context import packet_bytes, queue_of
-from dgekit.firmware.expand import accumulate_dtype, plan_work
+from dgekit.firmware.expand import compute_packet, plan_work
 from dgekit.firmware.indirection import LaneFailure, Mask, Rows, check_lanes, index_vectors, row_pieces
 from dgekit.firmware.values import (
     Backend,
@@ -39,7 +40,6 @@ from dgekit.firmware.values import (
     ShapePair,
     Share,
 )
-from dgekit.numerics.elements import accumulator
 
 DIMS = emit.FORMS[Backend.SOFTWARE].rank
 
@@ -50,7 +50,7 @@ class SoftwareResult:
 
     status: Literal["done", "skipped"]
     program: Program
-    work: tuple[ChannelWork, ...] = ()
+    work: tuple[Work, ...] = ()
     issues: tuple[Issue, ...] = ()
     notifications: tuple[bytes, ...] = ()
 
@@ -76,7 +76,7 @@ class _Rows:
     lanes: list[int]
     src: list[int]
     dst: list[int]
-    work: list[ChannelWork]
+    work: list[Work]
 
 
 def run(
@@ -133,28 +133,31 @@ def _rows_by_channel(keep: Mask, job: _Job) -> list[_Rows]:
     return [replace(part, work=[replace(w, queue=queue) for w in part.work]) for part in parts if part.lanes]
 
 
-def _row_work(pair: ShapePair) -> ChannelWork:
-    """What is done with a row, without its bytes: a copy, a cast through fp32 (D62) or an addition (D65)."""
+def _row_work(pair: ShapePair) -> Work:
+    """What is done with a row, without its bytes: a copy, a cast through fp32 (D62) or an update (D65)."""
     nothing = Rows.empty()
     if pair.compute_op:
-        dtype = int(accumulate_dtype(pair))
-        return ChannelWork(0, nothing.src, nothing.dst, PacketKind.ADD, dtype, int(accumulator(dtype, dtype)), dtype)
+        return update_work(0, nothing.src, nothing.dst, compute_packet(pair))
     if pair.is_cast:
         dtypes = (int(pair.src.dtype), int(Dtype.FP32), int(pair.dst.dtype))
         return ChannelWork(0, nothing.src, nothing.dst, PacketKind.CAST, *dtypes)
     return ChannelWork(0, nothing.src, nothing.dst)
 
 
-def _indexed(share: Share, rows: Rows, template: ChannelWork) -> _Rows:
+def _indexed(share: Share, rows: Rows, template: Work) -> _Rows:
     own = rows if share.lanes is None else rows.of_lanes(share.lanes)
     lanes, src, dst = own.row_starts()
-    return _Rows(share, lanes, src, dst, [replace(template, dma=share.dma, src=own.src, dst=own.dst)])
+    if isinstance(template, ComputeWork):
+        work: Work = update_work(share.dma, own.src, own.dst, template.packet)
+    else:
+        work = replace(template, dma=share.dma, src=own.src, dst=own.dst)
+    return _Rows(share, lanes, src, dst, [work])
 
 
 def _gathered(share: Share, pair: ShapePair, keep: Mask) -> _Rows:
     indices = pair.indices.src if pair.indices and pair.indices.src else ()
     lanes = np.flatnonzero(keep).tolist()
-    work = gather.tile_work(share, pair, keep)  # also checks that every row is inside the address space
+    work: list[Work] = [*gather.tile_work(share, pair, keep)]  # also checks that every row is inside the address space
     src = [share.src.start + indices[lane] * share.src.step[gather.LANES] for lane in lanes]
     dst = [share.dst.start + lane * share.dst.step[0] for lane in lanes]
     return _Rows(share, lanes, src, dst, work)
@@ -214,7 +217,7 @@ def _emit_dump(job: _Job) -> None:
     emit.emit_dump(job.pair, job.plan, Backend.SOFTWARE, starts, job.choices, job.events)
 
 
-def _emit_q7(keep: Mask | None, loops: list[tuple[int, ...]], work: tuple[ChannelWork, ...], job: _Job) -> None:
+def _emit_q7(keep: Mask | None, loops: list[tuple[int, ...]], work: tuple[Work, ...], job: _Job) -> None:
     """The Q7 log in the order of pipeline 3.6; `keep` is None for a word without indices."""
     pair, events = job.pair, job.events
     spray.emit_kind(pair.kind, events)
@@ -226,7 +229,7 @@ def _emit_q7(keep: Mask | None, loops: list[tuple[int, ...]], work: tuple[Channe
         spray.emit_lane_groups(pair, len(keep), pattern, mask, events)
         spray.emit_batman(pair, events)
     size = packet_bytes(job.state, pair.priority_class, job.choices)
-    batch = expand(work, job.generation, size, barrier_last=False)
+    batch = expand(work, job.generation, size, job.choices, barrier_last=False)
     spray.emit_generation(loops, batch.m2s_count, job.choices, events)
     spray.emit_triggers(batch, job.state.core, job.generation, events)
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dgekit.cce.expand import expand
+from dgekit.cce.work import ComputeWork, Work
 from dgekit.core.errors import DgeError, InternalError, LoweringError
 from dgekit.core.state import Availability, StateView
-from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch
-from dgekit.descriptors.expand import expand
+from dgekit.descriptors.batch import ChannelBatch, DescriptorBatch
 from dgekit.descriptors.host import ring_slots, stamped
 from dgekit.descriptors.semaphore import with_semaphore
 from dgekit.firmware import notify
@@ -155,7 +156,7 @@ class Carrier:
         semaphore, increment = self._completion(entry, outcome, ready)
         per_engine = increment > 0 and session.choices.text("sem_mode") == "per_engine"
         work = self._in_forms(entry, outcome.work)
-        data = expand(work, session.generation, outcome.packet_bytes, barrier_last=False)
+        data = self._expanded(entry, work, outcome.packet_bytes)
         batch = self._with_increment(data, semaphore, increment, entry.core) if per_engine else data
         self._execute(entry, batch)
         if entry.result.status != "done":
@@ -200,7 +201,7 @@ class Carrier:
             entry.result.status = "skipped"
             return
         work = self._in_forms(entry, plan.work)
-        batch = expand(work, session.generation, session.choices.number("packet_bytes"), barrier_last=False)
+        batch = self._expanded(entry, work, session.choices.number("packet_bytes"))
         self._execute(entry, self._with_pairs(batch, plan.increments))
 
     def _indexed_plan(self, entry: Prepared, transfer: Transfer) -> StaticPlan:
@@ -219,7 +220,14 @@ class Carrier:
 
     # shared
 
-    def _in_forms(self, entry: Prepared, work: Iterable[ChannelWork]) -> Iterable[ChannelWork]:
+    def _expanded(self, entry: Prepared, work: Iterable[Work], packet_bytes: int) -> DescriptorBatch:
+        """The descriptors of the work; what it computes is noted."""
+        session, listed = self._session, list(work)
+        batch = expand(listed, session.generation, packet_bytes, session.choices, barrier_last=False)
+        entry.result.computes += [item for item in listed if isinstance(item, ComputeWork)]
+        return batch
+
+    def _in_forms(self, entry: Prepared, work: Iterable[Work]) -> Iterable[Work]:
         """The work with the forms of E4M3 that its tensors have: a word has one code for both (D54)."""
         if not isinstance(entry.item, Transfer):
             return work
@@ -227,7 +235,7 @@ class Carrier:
             element_type(access, self._session.placement[access.tensor]).fn
             for access in (entry.item.src, entry.item.dst)
         )
-        return [replace(part, in_fn=src, out_fn=dst) for part in work] if src or dst else work
+        return [_in_form(part, src, dst) for part in work] if src or dst else work
 
     def _with_pairs(self, batch: DescriptorBatch, pairs: Iterable[EngineIncrement]) -> DescriptorBatch:
         """The batch with semaphore packets; their value words are written first."""
@@ -245,7 +253,9 @@ class Carrier:
             entry.result.issues += faults
             return
         places = {id(channel): self._tails(channel) for channel in batch.channels}
-        machine.execute(batch, self._session.events)
+        stats = machine.execute(batch, self._session.events)
+        entry.result.lossy += stats.lossy
+        entry.result.issues += [issue for issue in stats.issues if issue not in entry.result.issues]
         stored = tuple(self._stamped(channel, *places[id(channel)]) for channel in batch.channels)
         entry.result.batches.append(DescriptorBatch(stored))
 
@@ -270,3 +280,10 @@ class Carrier:
         else:
             semaphores.add(update.semaphore, update.value if update.op == "add" else -update.value)
         self._session.events.emit("completion", "update", semaphore=update.semaphore, op=update.op, value=update.value)
+
+
+def _in_form(work: Work, src: bool, dst: bool) -> Work:
+    """The work with its ends' forms of E4M3."""
+    if isinstance(work, ComputeWork):
+        return replace(work, packet=replace(work.packet, in_fn=src, out_fn=dst))
+    return replace(work, in_fn=src, out_fn=dst)

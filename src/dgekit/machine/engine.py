@@ -14,24 +14,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import DgeError, EngineError, RingError, Unspecified, Unsupported
+from dgekit.core.errors import DgeError, EngineError, Issue, RingError, Unspecified, Unsupported
 from dgekit.core.generations import Generation
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import U32
 from dgekit.descriptors.doorbell import LEGS, Leg
 from dgekit.machine import causes
+from dgekit.machine.arithmetic import arithmetic_error
 from dgekit.machine.completion import CompletionRing
 from dgekit.machine.memory import Memory
-from dgekit.machine.operations import Legs, arithmetic_error, before, independent, legs_of, perform
+from dgekit.machine.operations import Legs, before, group_starts, independent, legs_of, perform
 from dgekit.machine.packets import Limits, Window, read_packets
 from dgekit.machine.ring import Ring
+from dgekit.numerics.stochastic import SrLanes
 from dgekit.patterns.runs import I64
 
 # What the driver writes at bring-up (rings 2.5, 2.9): cfg_len 0x010fffff, max_desc_per_pkt 0x41 = 64 + 1
 DRIVER_PACKET_BYTES = 0xFFFFF
 METADATA_BDS = 1
-
-_KIND_COLUMNS = ("kind", "in_dtype", "accum_dtype", "out_dtype", "tile_rows", "tile_cols", "in_fn", "out_fn")
 
 
 class State(enum.IntEnum):
@@ -70,10 +70,10 @@ class QueuePair:
     """The M2S and the S2M ring of one queue number: a copy always uses both.
 
     `completions` holds a completion ring for each leg that has one (the driver gives none); `packets` counts the
-    packets executed since reset.
+    packets executed since reset, `lanes` is the state of stochastic rounding.
     """
 
-    __slots__ = ("completions", "m2s", "number", "packets", "s2m")
+    __slots__ = ("completions", "lanes", "m2s", "number", "packets", "s2m")
 
     def __init__(self, number: int, m2s: Ring, s2m: Ring) -> None:
         self.number = number
@@ -81,6 +81,7 @@ class QueuePair:
         self.s2m = s2m
         self.completions: dict[Leg, CompletionRing] = {}
         self.packets = 0
+        self.lanes = SrLanes()
 
     def ring(self, leg: Leg) -> Ring:
         """The ring of one leg."""
@@ -96,7 +97,8 @@ class Engine:
     """One engine of a device; `number` counts over the device. It starts idle: `arm` it before it moves anything.
 
     `interrupts[leg]` has a bit for each queue on which a BD with INT_EN completed (groups C and B, rings 6.5);
-    `lossy` counts the elements that lost bits in conversions since the start or the last `initialise`.
+    `lossy` counts the elements that lost bits in conversions since the start or the last `initialise`; `issues` are
+    the findings of compute packets that nobody has taken yet.
     """
 
     def __init__(
@@ -116,12 +118,13 @@ class Engine:
         self.dmb_enabled = dmb_enabled
         self._choices = choices if choices is not None else Choices()
         packet_bytes = max(DRIVER_PACKET_BYTES, generation.max_packet_bytes)
-        self.limits = Limits(packet_bytes, generation.tx_cap + METADATA_BDS)
+        self.limits = Limits(packet_bytes, generation.tx_cap + METADATA_BDS, generation.cce_elements)
         self.queues: dict[int, QueuePair] = {}
         self.units: dict[Leg, State] = dict.fromkeys(LEGS, State.IDLE)
         self.error: tuple[Leg, int] | None = None
         self.interrupts: dict[Leg, int] = dict.fromkeys(LEGS, 0)
         self.lossy = 0
+        self.issues: list[Issue] = []
         self._turn = -1
 
     # set-up
@@ -167,12 +170,14 @@ class Engine:
             pair.m2s.reset()
             pair.s2m.reset()
             pair.packets = 0
+            pair.lanes = SrLanes()
             for completion in pair.completions.values():
                 completion.reset()
         self.units = dict.fromkeys(LEGS, State.IDLE)
         self.error = None
         self.interrupts = dict.fromkeys(LEGS, 0)
         self.lossy = 0
+        self.issues = []
 
     def aborted(self) -> EngineError:
         """The error of using an engine that is in its abort state."""
@@ -238,7 +243,7 @@ class Engine:
         if problem is not None and not (one and count):
             at = problem.bd - (m2s if problem.unit == "M2S" else s2m)
             raise self._stop(pair, problem.unit, at, problem.error, problem.cause)
-        taken = int(window.src_lengths[:m2s].sum())
+        taken = int(window.src_lengths[: before(window.src_ends, count)].sum())
         return Progress(count, m2s, s2m, taken, "" if one and count else window.waiting)
 
     def _read(self, pair: QueuePair, one: bool) -> Window:
@@ -256,10 +261,7 @@ class Engine:
         if count < 2:
             yield from [(0, count)] * count
             return
-        opens = np.zeros(count, np.bool_)
-        for name in _KIND_COLUMNS:
-            column = window.side[name][:count]
-            opens[1:] |= column[1:] != column[:-1]
+        opens = group_starts(window, count)
         barriers = np.flatnonzero(window.m2s[: before(window.m2s_ends, count), 0] & bd.DMB)
         if self.dmb_enabled and len(barriers):
             opens[np.searchsorted(window.m2s_ends, barriers, "right")] = True
@@ -270,7 +272,7 @@ class Engine:
         """Execute packets [low, high), all of one kind: together where none depends on another, else in two halves."""
         legs = legs_of(window, low, high)
         kind = int(window.side["kind"][low])
-        free_order = not self._touches_window(legs) and independent(legs, kind)
+        free_order = not self._touches_window(legs) and independent(legs, kind, high - low)
         if high - low > 1 and not free_order:
             middle = (low + high) // 2
             self._execute(pair, window, low, middle)
@@ -293,11 +295,11 @@ class Engine:
     def _refused(self, window: Window, legs: Legs, low: int) -> tuple[int, Leg, int, DgeError] | None:
         """The first packet that cannot run: packet, leg, BD counted from the packet's first, and why."""
         found: list[tuple[int, Leg, int, DgeError]] = []
-        error = arithmetic_error(window.side[low])
+        error = arithmetic_error(window, low, self.generation, self._choices)
         if error is not None:
             found.append((low, "M2S", 0, error))
         legs_in_turn: tuple[tuple[Leg, I64, I64, I64], ...] = (
-            ("M2S", legs.src_starts, legs.src_lengths, window.m2s_ends),
+            ("M2S", legs.src_starts, legs.src_lengths, window.src_ends),
             ("S2M", legs.dst_starts, legs.dst_lengths, window.s2m_ends),
         )
         for leg, starts, lengths, ends in legs_in_turn:
@@ -305,12 +307,16 @@ class Engine:
             if fault is not None:
                 number = before(ends, low) + fault[0]
                 packet = int(np.searchsorted(ends, number, "right"))
-                found.append((packet, leg, number - before(ends, packet), fault[1]))
+                row = int(window.src_rows[number]) if leg == "M2S" else number
+                first = before(window.m2s_ends if leg == "M2S" else ends, packet)
+                found.append((packet, leg, row - first, fault[1]))
         return min(found, key=lambda each: each[0], default=None)
 
     def _perform(self, pair: QueuePair, window: Window, low: int, high: int, legs: Legs, free_order: bool) -> None:
         """Move the bytes of packets [low, high), then retire their BDs."""
-        self.lossy += perform(self.memory, legs, window.side[low], self._choices, free_order=free_order)
+        effect = perform(self.memory, window, low, high, legs, self._choices, pair.lanes, free_order=free_order)
+        self.lossy += effect.lossy
+        self.issues += [issue for issue in effect.issues if issue not in self.issues]
         ends: dict[Leg, I64] = {"M2S": window.m2s_ends, "S2M": window.s2m_ends}
         words: dict[Leg, U32] = {"M2S": window.m2s, "S2M": window.s2m}
         for leg, columns in words.items():

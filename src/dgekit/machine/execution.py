@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from dgekit.core.errors import Deadlock
+from dgekit.core.errors import Deadlock, Issue
 from dgekit.core.events import EventLog
 from dgekit.descriptors.batch import U32
 from dgekit.descriptors.doorbell import Leg, doorbell_address
@@ -20,7 +21,10 @@ Producer = Callable[[Engine, int, Leg, Ring, U32, Packets | None], None]
 
 @dataclass(frozen=True, slots=True)
 class ExecStats:
-    """What one batch took: packets, BDs of each leg, bytes the engines read, doorbells rung, ring wraps."""
+    """What one batch took: packets, BDs of each leg, bytes the engines read, doorbells rung, ring wraps.
+
+    `lossy` counts the elements that lost bits on their way out of a conversion; `issues` are what the engines found.
+    """
 
     packets: int = 0
     m2s: int = 0
@@ -28,6 +32,8 @@ class ExecStats:
     bytes: int = 0
     doorbells: int = 0
     wraps: int = 0
+    lossy: int = 0
+    issues: tuple[Issue, ...] = ()
 
 
 def store_and_ring(engine: Engine, queue: int, leg: Leg, ring: Ring, bds: U32, side: Packets | None) -> None:
@@ -43,15 +49,16 @@ class Execution:
     """
 
     def __init__(
-        self, engine_of: Callable[[int], Engine], events: EventLog, core: int, produce: Producer, multiple: int = 1
+        self, engine_of: Callable[[int], Engine], events: EventLog, produce: Producer, multiple: int = 1
     ) -> None:
         self._engine_of = engine_of
         self._events = events
-        self._core = core
         self._produce = produce
         self._multiple = multiple
         self._doorbells = 0
         self._wraps = 0
+        self._lossy = 0
+        self._issues: list[Issue] = []
 
     def carry_out(self, feeds: list[Feed]) -> ExecStats:
         """Until every packet of every feed is done; raises what an engine raises, Deadlock when nothing moves."""
@@ -65,7 +72,10 @@ class Execution:
             total = sum(done, total)
         if any(not feed.pair.m2s.empty for feed in feeds):
             raise _stuck(feeds)
-        return ExecStats(total.packets, total.m2s, total.s2m, total.bytes, self._doorbells, self._wraps)
+        return ExecStats(
+            total.packets, total.m2s, total.s2m, total.bytes, self._doorbells, self._wraps,
+            self._lossy, tuple(self._issues),
+        )  # fmt: skip
 
     def _push(self, feed: Feed) -> int:
         """Store the packets that fit; returns how many."""
@@ -94,13 +104,16 @@ class Execution:
         engine = self._engine_of(dma)
         if engine.state is State.ABORT:
             raise engine.aborted()
-        changes = engine.memory.changes
+        changes, lossy = engine.memory.changes, engine.lossy
         try:
             done = engine.run()
         finally:
             for change in changes:
-                emit_change(self._events, self._core, change)
+                emit_change(self._events, change.core, change)
             changes.clear()
+        self._lossy += engine.lossy - lossy
+        self._issues += [issue for issue in engine.issues if issue not in self._issues]
+        engine.issues.clear()
         if done.packets:
             self._events.emit(
                 "engine", "packets", dma=dma, engine=engine.number,
@@ -110,10 +123,11 @@ class Execution:
 
 
 def emit_change(events: EventLog, core: int, change: Change) -> None:
-    """The event of one semaphore update."""
+    """The event of one semaphore update; `device` is there where the window was reached by its routing id."""
+    device: dict[str, Any] = {} if change.device is None else {"device": change.device}
     events.emit(
         "completion", "semaphore", core=core, semaphore=change.semaphore,
-        before=change.before, value=change.after, wrapped=change.wrapped,
+        before=change.before, value=change.after, wrapped=change.wrapped, **device,
     )  # fmt: skip
 
 

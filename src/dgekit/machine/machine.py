@@ -108,16 +108,23 @@ class Machine:
         written = written_runs(batch.channels)
         issues = []
         for channel in batch.channels:
-            issues += validate_channel(channel, self.generation, self.memory, limits, self._ring_size, written)
+            issues += validate_channel(
+                channel, self.generation, self.memory, limits, self._ring_size, written, self._choices
+            )
             partial = partial_block(channel) if self._rdm else None
             if partial is not None:
                 issues.append(partial.as_issue())
         return issues
 
-    def execute(self, batch: DescriptorBatch, events: EventLog, core: int = 0) -> ExecStats:
-        """Carry a batch out; raises the error of the packet that fails, with its place, all earlier packets done."""
+    def execute(
+        self, batch: DescriptorBatch, events: EventLog, core: int = 0, *, by_processor: bool = False
+    ) -> ExecStats:
+        """Carry a batch out; raises the error of the packet that fails, with its place, all earlier packets done.
+
+        `by_processor`: a Q7 core writes the rings itself, whatever `rdm` says.
+        """
         feeds = [Feed(channel, self.queue(channel.dma, channel.queue, core)) for channel in batch.channels]
-        if not self._rdm:
+        if by_processor or not self._rdm:
             return self._execution(events, core, store_and_ring, 1).carry_out(feeds)
         for channel in batch.channels:
             partial = partial_block(channel)
@@ -128,7 +135,7 @@ class Machine:
         return self._execution(events, core, self._producers[core], BLOCK_BDS).carry_out(feeds)
 
     def _execution(self, events: EventLog, core: int, produce: Producer, multiple: int) -> Execution:
-        return Execution(lambda dma: self.engine(dma, core), events, core, produce, multiple)
+        return Execution(lambda dma: self.engine(dma, core), events, produce, multiple)
 
     def recover(self) -> None:
         """Re-initialise and arm every engine that is in abort or was left with unread descriptors."""

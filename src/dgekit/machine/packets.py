@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from dgekit.core.dtypes import DTYPES
 from dgekit.core.errors import DgeError, EngineError, RingError, Unsupported
 from dgekit.descriptors import bd
 from dgekit.descriptors.batch import U32, PacketKind
-from dgekit.descriptors.build import addresses_of, lengths_of
+from dgekit.descriptors.build import addresses_of, bytes_read, lengths_of
 from dgekit.descriptors.doorbell import Leg
 from dgekit.machine import causes
 from dgekit.machine.ring import NO_KIND, Packets
@@ -26,12 +27,12 @@ from dgekit.patterns.runs import I64
 SideOf = Callable[[I64], Packets]  # the side rows of the packets whose first BDs have these numbers
 
 _OP_SHIFT, _OPTYPE_SHIFT = 23, 20
-_COPY = (PacketKind.COPY, PacketKind.SEMAPHORE)
-_OPERATION = {  # (op, optype) that word1 must carry for a kind of packet
+_ANY = None
+_OPERATION = {  # (op, optype) that the first word1 must carry for a kind of packet
     PacketKind.COPY: (bd.SdmaOp.CME, bd.CmeOptype.COPY),
     PacketKind.SEMAPHORE: (bd.SdmaOp.CME, bd.CmeOptype.COPY),
     PacketKind.CAST: (bd.SdmaOp.CCE, bd.CceOptype.ADD),
-    PacketKind.ADD: (bd.SdmaOp.CCE, bd.CceOptype.ADD),
+    PacketKind.COMPUTE: (bd.SdmaOp.CCE, _ANY),
     PacketKind.TRANSPOSE: (bd.SdmaOp.DRE, bd.DreOptype.TRANSPOSE),
 }
 _OPTYPES: dict[int, type[enum.IntEnum]] = {
@@ -43,10 +44,11 @@ _OPTYPES: dict[int, type[enum.IntEnum]] = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an engine is programmed to accept in one packet: bytes, and BDs of the M2S leg."""
+    """What an engine accepts in one packet: bytes and M2S BDs as it is programmed, elements that it can compute."""
 
     packet_bytes: int
     packet_bds: int
+    elements: int = bd.MAX_BD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ class Window:
     """The legal packets at the head of a queue pair, in order, and what stopped the reading.
 
     `m2s_ends` and `s2m_ends` (k,) count the BDs of each leg up to and with packet i; `side` (k,) are the side rows
-    with `kind` filled in; `m2s` and `s2m` their BDs. `waiting` is "packet" (no LAST yet), "s2m" (too little posted
+    with `kind` filled in; `m2s` and `s2m` their BDs. `src_starts` and `src_lengths` leave out the BDs that hold
+    operands: run i is M2S BD `src_rows[i]`, and `src_ends` (k,) counts runs.
+    `waiting` is "packet" (no LAST yet), "s2m" (too little posted
     there) or empty. A `problem` is about the packet after the last legal one.
     """
 
@@ -76,6 +80,8 @@ class Window:
     s2m: U32
     src_starts: I64
     src_lengths: I64
+    src_rows: I64
+    src_ends: I64
     dst_starts: I64
     dst_lengths: I64
     m2s_ends: I64
@@ -122,26 +128,30 @@ def read_packets(
     `ring_ids` are the ids that the slots of each leg must carry (None: not checked). Nothing is raised: the first
     packet that breaks a rule is the window's `problem`.
     """
-    src_lengths, dst_lengths = lengths_of(m2s), lengths_of(s2m)
+    src_lengths, dst_lengths = bytes_read(m2s), lengths_of(s2m)
     m2s_ends: I64 = np.flatnonzero(m2s[:, 0] & bd.LAST) + 1
     complete = len(m2s_ends)
     reading = _Reading(complete, rest=len(m2s) > (int(m2s_ends[-1]) if complete else 0))
     _check_framing(m2s, src_lengths, m2s_ends, limits, ring_ids[0] if ring_ids else None, reading)
     firsts = np.concatenate((np.zeros(1, np.int64), m2s_ends[:-1]))[:complete]
     side = _kinds(m2s, firsts, side_of(firsts), reading)
-    produced = _produced(src_lengths, firsts, m2s_ends, side, reading)
+    produced = _produced(m2s, src_lengths, firsts, m2s_ends, side, limits, reading)
     s2m_ends = _filled(dst_lengths, produced[: reading.stop], reading)
     _check_tiles(src_lengths, dst_lengths, m2s_ends, s2m_ends, side, reading)
+    _check_copies(dst_lengths, m2s, m2s_ends, s2m_ends, side, reading)
     if ring_ids:
         _check_s2m_ids(s2m, s2m_ends, ring_ids[1], reading)
     count = min(reading.stop, complete)
     m2s_used = int(m2s_ends[count - 1]) if count else 0
     s2m_used = int(s2m_ends[count - 1]) if count else 0
+    src_rows: I64 = np.flatnonzero(src_lengths[:m2s_used])
     return Window(
         m2s[:m2s_used],
         s2m[:s2m_used],
-        addresses_of(m2s[:m2s_used]),
-        src_lengths[:m2s_used],
+        addresses_of(m2s[src_rows]),
+        src_lengths[src_rows],
+        src_rows,
+        np.searchsorted(src_rows, m2s_ends[:count]),
         addresses_of(s2m[:s2m_used]),
         dst_lengths[:s2m_used],
         m2s_ends[:count],
@@ -190,7 +200,8 @@ def _kinds(m2s: U32, firsts: I64, side: Packets, reading: _Reading) -> Packets:
     rows["kind"][plain & (rows["kind"] == NO_KIND)] = PacketKind.COPY
     known = np.zeros(len(rows), np.bool_)
     for kind, operation in _OPERATION.items():
-        known |= (rows["kind"] == kind) & (op == operation[0]) & (optype == operation[1])
+        fits = (op == operation[0]) & ((optype == operation[1]) | (operation[1] is _ANY))
+        known |= (rows["kind"] == kind) & fits
     for packet in np.flatnonzero(~known)[:1].tolist():
         error = _unsupported(int(op[packet]), int(optype[packet]), int(rows["kind"][packet]))
         reading.refuse(Problem(error, packet, "M2S", int(firsts[packet])))
@@ -211,35 +222,55 @@ def _unsupported(op: int, optype: int, kind: int) -> DgeError:
         f"this tool does not execute {what} from bare descriptors",
         rule="rings.1.6",
         values=values,
-        fix="plain copies (op 2 optype 0, no metadata bit) run; casts, adds and transposes need their side columns",
+        fix="plain copies (op 2 optype 0, no metadata bit) run; compute and transposes need their side columns",
     )
 
 
-def _produced(lengths: I64, firsts: I64, ends: I64, side: Packets, reading: _Reading) -> I64:
-    """The bytes each packet writes; refuses casts and adds whose BDs do not fit their kind."""
+def _produced(m2s: U32, lengths: I64, firsts: I64, ends: I64, side: Packets, limits: Limits, reading: _Reading) -> I64:
+    """The bytes each packet writes; refuses casts and compute packets whose BDs do not fit their kind."""
     if not len(firsts):
         return np.zeros(0, np.int64)
-    taken: I64 = np.add.reduceat(lengths[: int(ends[-1])], firsts)
-    is_cast, is_add = side["kind"] == PacketKind.CAST, side["kind"] == PacketKind.ADD
-    if not (is_cast.any() or is_add.any()):
+    used = lengths[: int(ends[-1])]
+    taken: I64 = np.add.reduceat(used, firsts)
+    is_cast, is_compute = side["kind"] == PacketKind.CAST, side["kind"] == PacketKind.COMPUTE
+    if not (is_cast.any() or is_compute.any()):
         return taken
-    counts = ends - firsts
     in_size, out_size = _sizes()[side["in_dtype"]], _sizes()[side["out_dtype"]]
-    whole = (in_size > 0) & (out_size > 0) & (taken % np.maximum(in_size, 1) == 0)
-    halves = lengths[firsts] * 2 == taken
+    sources = np.where(is_compute, np.add.reduceat(used > 0, firsts, dtype=np.int64), 1)
+    each = taken // np.maximum(sources, 1)
+    whole = (in_size > 0) & (out_size > 0) & (each % np.maximum(in_size, 1) == 0)
+    longest = np.maximum.reduceat(used, firsts)
+    uneven = longest * sources != taken
+    copies = _copies(m2s, ends, is_compute)
+    elements = each // np.maximum(in_size, 1)
     rules = (
-        (is_cast & (counts != 1), "a cast packet has one M2S BD"),
-        (is_cast & ~whole, "a cast packet holds whole elements of both its types"),
-        (is_add & ((counts != 2) | ~halves), "an accumulating packet has two M2S BDs of one length"),  # cce CHOICE-01
+        (is_cast & (ends - firsts != 1), "a cast packet has one M2S BD", "rings.1.8"),
+        (is_cast & ~whole, "a cast packet holds whole elements of both its types", "rings.1.8"),
+        (is_compute & (sources == 0), "a compute packet has a source", "cce.4.10"),
+        (is_compute & uneven, "the sources of a compute packet have one length", "cce.4.10"),
+        (is_compute & ~whole, "a compute packet holds whole elements of both its types", "cce.4.10"),
+        (
+            is_compute & (elements > limits.elements),
+            f"a compute packet has {limits.elements} elements at most",
+            "cce.5.1",
+        ),
+        (copies == 0, "a replication goes to one destination at least", "cce.CHOICE-17"),
     )
-    for broken, text in rules:
+    for broken, text, rule in rules:
         for packet in np.flatnonzero(broken)[:1].tolist():
-            found = f"{text}, not {counts[packet]} of {taken[packet]} bytes in all"
-            reading.mismatch(
-                found, packet, "M2S", int(firsts[packet]), bds=int(counts[packet]), bytes=int(taken[packet])
-            )
-    cast_bytes = taken // np.maximum(in_size, 1) * out_size
-    return np.where(is_cast, cast_bytes, np.where(is_add, taken // 2, taken))
+            count = int(ends[packet] - firsts[packet])
+            found = f"{text}, not {count} BDs of {taken[packet]} bytes in all"
+            at = int(firsts[packet])
+            reading.mismatch(found, packet, "M2S", at, rule, bds=count, bytes=int(taken[packet]))
+    return np.where(is_cast | is_compute, elements * out_size * copies, taken)
+
+
+def _copies(m2s: U32, ends: I64, is_compute: npt.NDArray[np.bool_]) -> I64:
+    """How many destinations the result of each packet goes to: the count of a replication BD at its end (cce 3.7)."""
+    word1 = m2s[ends - 1, 1] & ~np.uint32(bd.MORE)
+    replicates = is_compute & (word1 >> _OP_SHIFT & 7 == bd.SdmaOp.DRE)
+    replicates &= word1 >> _OPTYPE_SHIFT & 7 == bd.DreOptype.REPLICATION
+    return np.where(replicates, word1 & bd.LENGTH, 1).astype(np.int64)
 
 
 @cache
@@ -288,6 +319,23 @@ def _check_tiles(
         text = f"{len(taken)} row BDs and {len(filled)} column BDs are no tiles of {rows} x {cols} elements"
         reading.mismatch(text, packet, "M2S", first, "dec.D12", rows=len(taken), columns=len(filled))
         return
+
+
+def _check_copies(dst_lengths: I64, m2s: U32, m2s_ends: I64, s2m_ends: I64, side: Packets, reading: _Reading) -> None:
+    """Each destination of a compute packet is one S2M BD that takes the whole result."""
+    count = min(reading.stop, len(s2m_ends), len(side))
+    is_compute = side["kind"][:count] == PacketKind.COMPUTE
+    if not is_compute.any():
+        return
+    firsts = np.concatenate((np.zeros(1, np.int64), s2m_ends[: count - 1]))
+    used = dst_lengths[: s2m_ends[count - 1]]
+    buffers = s2m_ends[:count] - firsts
+    wanted = _copies(m2s, m2s_ends[:count], is_compute)
+    uneven = np.maximum.reduceat(used, firsts) * buffers != np.add.reduceat(used, firsts)
+    for packet in np.flatnonzero(is_compute & ((buffers != wanted) | uneven))[:1].tolist():
+        text = f"{buffers[packet]} S2M BDs for {wanted[packet]} destinations of one size"
+        values = {"buffers": int(buffers[packet]), "dests": int(wanted[packet])}
+        reading.mismatch(text, packet, "S2M", int(firsts[packet]), "cce.4.10", **values)
 
 
 def _check_s2m_ids(s2m: U32, s2m_ends: I64, ring_ids: U32, reading: _Reading) -> None:

@@ -17,7 +17,7 @@ from dgekit.transfers.build import build_words
 from dgekit.transfers.indices import index_walk
 from dgekit.transfers.placement import Placement
 from dgekit.transfers.request import open_request
-from dgekit.transfers.static import StaticPlan, static_work
+from dgekit.transfers.static import StaticPlan, is_static, static_work
 from dgekit.transfers.transfer import Item, RawWords, Transfer
 from dgekit.transfers.values import Staging
 from dgekit.words.legs import sbuf_place
@@ -66,7 +66,9 @@ class Lowering:
 
 def prepare(item: Item, at: Lowering) -> Prepared:
     """Lower one item; a DgeError becomes the result's refusal."""
-    entry = Prepared(item, TransferResult(item.name, _kind_of(item), "", where=item.where))
+    call = item.call if isinstance(item, Transfer) else None
+    line = call.line if call is not None else ""
+    entry = Prepared(item, TransferResult(item.name, _kind_of(item), "", where=item.where, line=line))
     try:
         if isinstance(item, Transfer):
             _prepare_transfer(entry, item, at)
@@ -89,7 +91,7 @@ def _kind_of(item: Item) -> str:
 def _prepare_transfer(entry: Prepared, transfer: Transfer, at: Lowering) -> None:
     result = entry.result
     result.mode = transfer.mode
-    if transfer.op == "reduce" or transfer.mode == "none":
+    if is_static(transfer):
         _prepare_static(entry, transfer, at)
         return
     _check_mode(transfer, at.generation)

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dgekit.core.choices import Choices
 from dgekit.core.errors import DgeError, Issue, Uninitialised
 from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import ChannelBatch
-from dgekit.descriptors.build import addresses_of, lengths_of
+from dgekit.descriptors.build import addresses_of, bytes_read, lengths_of
+from dgekit.machine.arithmetic import arithmetic_error
 from dgekit.machine.feed import packet_ends, table_issue
 from dgekit.machine.memory import Memory
-from dgekit.machine.operations import arithmetic_error
+from dgekit.machine.operations import group_starts
 from dgekit.machine.packets import Limits, read_packets
 from dgekit.patterns.runs import Runs
 
@@ -23,13 +25,19 @@ def written_runs(channels: tuple[ChannelBatch, ...]) -> Runs:
 
 
 def validate_channel(
-    channel: ChannelBatch, generation: Generation, memory: Memory, limits: Limits, ring_size: int, written: Runs
+    channel: ChannelBatch,
+    generation: Generation,
+    memory: Memory,
+    limits: Limits,
+    ring_size: int,
+    written: Runs,
+    choices: Choices,
 ) -> list[Issue]:
     """The findings of one channel: of several in one leg, the first. `written` is what the whole batch writes."""
     placed = _placement_issue(channel, generation) or table_issue(channel, ring_size)
     if placed is not None:
         return [placed]
-    return [*_packet_issues(channel, limits), *_address_issues(channel, memory, written)]
+    return [*_packet_issues(channel, generation, limits, choices), *_address_issues(channel, memory, written)]
 
 
 def _placement_issue(channel: ChannelBatch, generation: Generation) -> Issue | None:
@@ -48,7 +56,7 @@ def _placement_issue(channel: ChannelBatch, generation: Generation) -> Issue | N
     return None
 
 
-def _packet_issues(channel: ChannelBatch, limits: Limits) -> Iterator[Issue]:
+def _packet_issues(channel: ChannelBatch, generation: Generation, limits: Limits, choices: Choices) -> Iterator[Issue]:
     packets = channel.packets
     window = read_packets(channel.m2s, channel.s2m, lambda firsts: packets[: len(firsts)], limits)
     problem = window.problem
@@ -62,21 +70,25 @@ def _packet_issues(channel: ChannelBatch, limits: Limits) -> Iterator[Issue]:
             f"packet {len(window)} {wanted}: it would never finish",
             f"dma {channel.dma} queue {channel.queue} packet {len(window)}",
         )
-    kinds = window.side[["kind", "in_dtype", "out_dtype"]]
-    for packet in np.unique(kinds, return_index=True)[1].tolist():
-        error = arithmetic_error(window.side[packet])
+    starts = group_starts(window, len(window))
+    starts[:1] = True
+    for packet in np.flatnonzero(starts).tolist():
+        error = arithmetic_error(window, packet, generation, choices)
         if error is not None:
             yield _placed(error, channel, f"packet {packet}")
+            return
 
 
 def _address_issues(channel: ChannelBatch, memory: Memory, written: Runs) -> Iterator[Issue]:
     for leg, bds, ends in zip(("M2S", "S2M"), (channel.m2s, channel.s2m), packet_ends(channel), strict=True):
-        starts, lengths = addresses_of(bds), lengths_of(bds)
-        fault = memory.first_fault(starts, lengths, reading=leg == "M2S")
+        lengths = bytes_read(bds) if leg == "M2S" else lengths_of(bds)
+        rows = np.flatnonzero(lengths)
+        fault = memory.first_fault(addresses_of(bds[rows]), lengths[rows], reading=leg == "M2S")
         if fault is None or _written_before(fault[1], written):
             continue
-        packet = int(np.searchsorted(ends, fault[0], "right"))
-        yield _placed(fault[1], channel, f"packet {packet} {leg} BD {fault[0]}")
+        number = int(rows[fault[0]])
+        packet = int(np.searchsorted(ends, number, "right"))
+        yield _placed(fault[1], channel, f"packet {packet} {leg} BD {number}")
 
 
 def _written_before(error: DgeError, written: Runs) -> bool:

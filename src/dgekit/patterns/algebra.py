@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 from dgekit.patterns.walk import Walk
 
@@ -20,17 +21,25 @@ def common_shape(a: Walk, b: Walk) -> tuple[Walk, Walk] | None:
     >>> common_shape(Walk(0, ((2, 4), (100, 3)), 2), Walk(0, ((2, 6), (100, 2)), 2)) is None
     True
     """
-    if a.count != b.count:
-        raise ValueError(f"{a.count} elements cannot pair with {b.count}")
-    if a.counts == b.counts:
-        return a, b
-    if a.count == 0:
-        return a.merged(), b.merged()
-    a, b = a.merged(), b.merged()
-    boundaries = sorted({*_boundaries(a), *_boundaries(b)})
+    found = common_shapes((a, b))
+    return None if found is None else (found[0], found[1])
+
+
+def common_shapes(walks: Sequence[Walk]) -> tuple[Walk, ...] | None:
+    """Any number of walks with the same counts, dimension by dimension, or None; as `common_shape` for two."""
+    first = walks[0]
+    for other in walks[1:]:
+        if other.count != first.count:
+            raise ValueError(f"{first.count} elements cannot pair with {other.count}")
+    if all(walk.counts == first.counts for walk in walks):
+        return tuple(walks)
+    merged = [walk.merged() for walk in walks]
+    if first.count == 0:
+        return tuple(merged)
+    boundaries = sorted({boundary for walk in merged for boundary in _boundaries(walk)})
     if any(upper % lower for lower, upper in itertools.pairwise(boundaries)):
         return None
-    return _cut(a, boundaries), _cut(b, boundaries)
+    return tuple(_cut(walk, boundaries) for walk in merged)
 
 
 def fold_pair(a: Walk, b: Walk) -> tuple[Walk, Walk]:

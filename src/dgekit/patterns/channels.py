@@ -94,24 +94,45 @@ def split_channels(
     that counts more than 1.
     Raises LoweringError when no channel is available.
     """
+    parts = split_legs(
+        (src, dst), (src_sbuf, dst_sbuf), (src_base, dst_base), partition_stride, dmas, hbm_split=hbm_split
+    )
+    return [(dma, part_src, part_dst) for dma, (part_src, part_dst) in parts]
+
+
+def split_legs(
+    walks: Sequence[Walk],
+    in_sbuf: Sequence[bool],
+    bases: Sequence[int],
+    partition_stride: int,
+    dmas: Sequence[int],
+    *,
+    hbm_split: bool = False,
+) -> list[tuple[int, tuple[Walk, ...]]]:
+    """The part of any number of legs that each channel moves, as (dma, parts), in channel order; as `split_channels`.
+
+    Of several SBUF legs the one with the most partitions decides, the first of those on a tie.
+    """
     if not dmas:
         raise LoweringError("no DMA channel is available", rule="dec.D23", fix="set mask bits in local register 40")
-    dim, parts = _split_plan(src, dst, (src_base, dst_base), (src_sbuf, dst_sbuf), partition_stride, len(dmas))
-    if hbm_split and not (src_sbuf or dst_sbuf):
-        dim, parts = outermost_dim(src), len(dmas)
-    if dim is None or src.counts != dst.counts or src.count == 0:
-        return [(dmas[0], src, dst)]
-    blocks = row_blocks(src.dims[dim][1], parts)
-    return [(dma, src.slice(dim, lo, hi), dst.slice(dim, lo, hi)) for dma, (lo, hi) in zip(dmas, blocks, strict=False)]
+    dim, parts = _split_plan(walks, bases, in_sbuf, partition_stride, len(dmas))
+    if hbm_split and not any(in_sbuf):
+        dim, parts = outermost_dim(walks[0]), len(dmas)
+    if dim is None or any(walk.counts != walks[0].counts for walk in walks) or walks[0].count == 0:
+        return [(dmas[0], tuple(walks))]
+    blocks = row_blocks(walks[0].dims[dim][1], parts)
+    return [
+        (dma, tuple(walk.slice(dim, lo, hi) for walk in walks)) for dma, (lo, hi) in zip(dmas, blocks, strict=False)
+    ]
 
 
 def _split_plan(
-    src: Walk, dst: Walk, bases: tuple[int, int], sbuf: tuple[bool, bool], stride: int, available: int
+    walks: Sequence[Walk], bases: Sequence[int], in_sbuf: Sequence[bool], stride: int, available: int
 ) -> tuple[int | None, int]:
-    """The dimension to split and into how many parts, from the SBUF leg that touches more partitions."""
+    """The dimension to split and into how many parts, from the SBUF leg that touches most partitions."""
     legs = [
         (partitions_touched(walk, base, stride), walk)
-        for walk, base, on_chip in zip((src, dst), bases, sbuf, strict=True)
+        for walk, base, on_chip in zip(walks, bases, in_sbuf, strict=True)
         if on_chip
     ]
     if not legs:

@@ -8,7 +8,8 @@ from dgekit.transfers.pack import Side, bound_register, bound_values, finish, ps
 from dgekit.transfers.request import Request, check_same_count, copy_dtypes
 from dgekit.transfers.shapes import word_pairs
 from dgekit.transfers.values import Built
-from dgekit.words.enums import ComputeOp, DgeOpcode
+from dgekit.transfers.work import compute_op
+from dgekit.words.enums import DgeOpcode
 from dgekit.words.structs import PseudoDmaExt
 
 
@@ -30,7 +31,7 @@ def copy_words(request: Request) -> Built:
 
 
 def _compute_extension(request: Request) -> PseudoDmaExt | None:
-    """What carries ADD for a copy that accumulates; whether the loader reads it is a choice (isa-words 5.2)."""
+    """What carries the op of a copy that accumulates; whether the loader reads it is a choice (isa-words 5.2)."""
     if not request.transfer.accumulate:
         return None
     if request.choices.text("kind0_compute_op") != "extension":
@@ -41,4 +42,4 @@ def _compute_extension(request: Request) -> PseudoDmaExt | None:
             source="isa-words 5.2",
             fix="use kind0_compute_op = extension, or mode none",
         )
-    return PseudoDmaExt(compute_op=ComputeOp.ADD)
+    return PseudoDmaExt(compute_op=compute_op(request.transfer))

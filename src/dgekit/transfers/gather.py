@@ -13,7 +13,8 @@ from dgekit.transfers.request import Request, copy_dtypes
 from dgekit.transfers.rows import Piece, RowPlan, block_count, lane_blocks, row_plan
 from dgekit.transfers.shapes import MAX_ELEM, MAX_WORDS
 from dgekit.transfers.values import Built
-from dgekit.words.enums import MAX_INDICES_PER_LEG, POOLING_NUM_CHANNELS, ComputeOp, DgeOpcode, IndirectMode
+from dgekit.transfers.work import compute_op
+from dgekit.words.enums import MAX_INDICES_PER_LEG, POOLING_NUM_CHANNELS, DgeOpcode, IndirectMode
 from dgekit.words.structs import BoundCheckReg, DmaIndirectFlags, PseudoDmaDirect2D, PseudoDmaExt
 
 WordPair = tuple[PseudoDmaDirect2D, PseudoDmaExt]
@@ -99,6 +100,6 @@ def _extension(request: Request, vector: IndexVector, first: int) -> PseudoDmaEx
     return PseudoDmaExt(
         flags=flags,
         idx_num_active_channels=POOLING_NUM_CHANNELS,
-        compute_op=ComputeOp.ADD if transfer.accumulate else ComputeOp.NONE,
+        compute_op=compute_op(transfer),
         **place,
     )

@@ -62,7 +62,8 @@ class Request:
     @property
     def core(self) -> int:
         """The NeuronCore that executes: the SBUF side's (the destination's first), else the indices', else 0 (D41)."""
-        accesses = [self.transfer.dst, self.transfer.src, self.transfer.indices]
+        transfer = self.transfer
+        accesses = [transfer.dst, *transfer.dsts, transfer.src, *transfer.srcs, transfer.indices]
         for access in accesses:
             if access is not None and self.placement.find(access.tensor, self.where).in_sbuf:
                 return self.placement[access.tensor].tensor.core
@@ -78,18 +79,12 @@ class Request:
 def open_request(transfer: Transfer, placement: Placement, generation: Generation, choices: Choices) -> Request:
     """Look up both legs of a transfer; raises LoweringError, CrossPartition or Unsupported saying what is wrong."""
     where = transfer.where or transfer.name
-    src = _leg("src", transfer.src, placement, generation, where)
-    dst = _leg("dst", transfer.dst, placement, generation, where)
+    src = open_leg("src", transfer.src, placement, generation, where)
+    dst = open_leg("dst", transfer.dst, placement, generation, where)
     request = Request(transfer, placement, generation, choices, src, dst)
     _check_numbers(request)
     for leg in (src, dst):
-        if leg.dtype.code not in generation.dtypes:
-            raise request.refuse(
-                f"{leg.name} is {leg.dtype.name}, which {generation.name} does not have",
-                "isa.2.5",
-                {"dtype": int(leg.dtype.code)},
-                "use a type of this generation, or move the bytes as uint8",
-            )
+        check_dtype(leg, request)
     if src.dtype.code == dst.dtype.code and src.dtype.fn != dst.dtype.fn:
         raise request.refuse(
             f"{src.dtype.name} and {dst.dtype.name} share one code, so nothing converts between them",
@@ -101,7 +96,19 @@ def open_request(transfer: Transfer, placement: Placement, generation: Generatio
     return request
 
 
-def _leg(name: str, access: Access, placement: Placement, generation: Generation, where: str) -> Leg:
+def check_dtype(leg: Leg, request: Request) -> None:
+    """Raise LoweringError `isa.2.5` for a leg whose type the generation does not have."""
+    if leg.dtype.code not in request.generation.dtypes:
+        raise request.refuse(
+            f"{leg.name} is {leg.dtype.name}, which {request.generation.name} does not have",
+            "isa.2.5",
+            {"dtype": int(leg.dtype.code)},
+            "use a type of this generation, or move the bytes as uint8",
+        )
+
+
+def open_leg(name: str, access: Access, placement: Placement, generation: Generation, where: str) -> Leg:
+    """One side looked up; raises as `open_request` does."""
     placed = placement.find(access.tensor, where)
     return Leg(name, placed, access_walk(access, placement, generation, where), element_type(access, placed))
 

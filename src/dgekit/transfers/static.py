@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from dgekit.cce.work import Work
 from dgekit.core.choices import Choices
-from dgekit.core.errors import Issue, Unsupported
+from dgekit.core.errors import Issue
 from dgekit.core.evt_sem import PROGRAM_CORE, SEM_INC, register_address
 from dgekit.core.generations import Generation
 from dgekit.core.state import MemoryReader
@@ -19,6 +20,7 @@ from dgekit.patterns.walk import Walk
 from dgekit.transfers.indices import index_walk
 from dgekit.transfers.overlap import check_overlap
 from dgekit.transfers.placement import Placement
+from dgekit.transfers.reduce import reduce_work
 from dgekit.transfers.request import Leg, Request, check_same_count, copy_dtypes, open_request
 from dgekit.transfers.static_rows import gather_transpose_work, indirect_work
 from dgekit.transfers.transfer import Item, Transfer
@@ -46,7 +48,7 @@ class StaticPlan:
     lists index lanes past the table: dropped with `skip`; with `error` they set `stopped`, and then nothing moves.
     """
 
-    work: tuple[ChannelWork, ...]
+    work: tuple[Work, ...]
     increments: tuple[EngineIncrement, ...] = ()
     issues: tuple[Issue, ...] = ()
     core: int = 0
@@ -68,19 +70,12 @@ def static_work(
     `indices` are the index values of a gather, scatter or gather_transpose; `ordinals` numbers the program's distinct
     increments (`increment_ordinals`; by default this transfer's own is number 0). Raises as `build_words` does.
     """
-    if transfer.op == "reduce":
-        raise Unsupported(
-            f"transfer {transfer.name}: this tool does not run reduce yet",
-            rule="dec.D38",
-            where=transfer.where or transfer.name,
-            source="decision D38",
-        )
     request = open_request(transfer, placement, generation, choices)
-    check_overlap(request)
+    if transfer.op != "reduce":
+        check_overlap(request)
     increments = _increments(request, ordinals if ordinals is not None else {static_increment(transfer): 0})
-    if transfer.op in ("copy", "transpose"):
-        work = _copy_work(request) if transfer.op == "copy" else _transpose_work(request)
-        return StaticPlan(tuple(work), increments, (), request.core)
+    if transfer.op in _DIRECT:
+        return StaticPlan(tuple(_DIRECT[transfer.op](request)), increments, (), request.core)
     if indices is None:
         raise request.refuse(
             f"a static {transfer.op} needs the index values when it is expanded", "transfers.indices", {}
@@ -103,6 +98,11 @@ def read_indices(
     return struct.unpack(f"<{len(data) // INDEX_BYTES}I", data)
 
 
+def is_static(transfer: Transfer) -> bool:
+    """True for what the host expands itself: mode `none`, and every reduce (D15, D38)."""
+    return transfer.mode == "none" or transfer.op == "reduce"
+
+
 def increment_ordinals(items: Iterable[Item]) -> dict[int, int]:
     """The number of each distinct increment of a program's static transfers, in order of first use (D33).
 
@@ -110,7 +110,7 @@ def increment_ordinals(items: Iterable[Item]) -> dict[int, int]:
     """
     ordinals: dict[int, int] = {}
     for item in items:
-        if isinstance(item, Transfer) and item.mode == "none" and item.semaphore is not None:
+        if isinstance(item, Transfer) and is_static(item) and item.semaphore is not None:
             ordinals.setdefault(static_increment(item), len(ordinals))
     return ordinals
 
@@ -158,7 +158,7 @@ def _out_of_bounds(request: Request, indices: Sequence[int], lanes: Sequence[int
 # straight copies and casts
 
 
-def _copy_work(request: Request) -> Iterable[ChannelWork]:
+def _copy_work(request: Request) -> Iterable[Work]:
     check_same_count(request)
     if request.is_cast:
         copy_dtypes(request)
@@ -246,3 +246,10 @@ def _partitions(leg: Leg, request: Request) -> int:
         return 0
     base = request.generation.sbuf_base(leg.placed.tensor.core)
     return partitions_touched(leg.walk, base, request.generation.partition_stride)
+
+
+_DIRECT: dict[str, Callable[[Request], Iterable[Work]]] = {
+    "copy": _copy_work,
+    "transpose": _transpose_work,
+    "reduce": reduce_work,
+}

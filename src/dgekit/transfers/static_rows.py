@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dgekit.cce.work import Work
 from dgekit.core.errors import Unsupported
 from dgekit.descriptors.batch import ChannelWork
 from dgekit.patterns.channels import dma_count, partitions_touched, row_blocks
@@ -17,7 +18,7 @@ from dgekit.transfers.request import Leg, Request
 from dgekit.transfers.rows import row_plan
 from dgekit.transfers.work import channel_work
 
-Moved = tuple[list[ChannelWork], tuple[int, ...]]
+Moved = tuple[list[Work], tuple[int, ...]]
 
 
 def indirect_work(request: Request, indices: Sequence[int]) -> Moved:
@@ -26,7 +27,7 @@ def indirect_work(request: Request, indices: Sequence[int]) -> Moved:
     chosen, kept, outside = _in_bounds(indices, plan.rows)
     table_at, data_at = element_starts(plan.table), element_starts(plan.data) - plan.data.start
     lanes = element_starts(plan.lanes)[kept]
-    work = []
+    work: list[Work] = []
     for dma, (lo, hi) in enumerate(_lane_split(request, plan.direct, plan.lanes, len(kept))):
         table = Runs.of(_outer(chosen[lo:hi] * plan.row_step, table_at), plan.table.elem)
         data = Runs.of(_outer(lanes[lo:hi], data_at), plan.data.elem)
@@ -45,7 +46,7 @@ def gather_transpose_work(request: Request, indices: Sequence[int]) -> Moved:
     chosen, kept, outside = _in_bounds(indices, g.rows)
     columns = np.arange(g.cols, dtype=np.int64)
     lanes = Walk(g.dst, ((g.dst_row, g.cols),), g.size)
-    work = []
+    work: list[Work] = []
     for dma, (lo, hi) in enumerate(_lane_split(request, request.dst, lanes, g.cols if len(kept) else 0)):
         src = _outer(g.src + columns[lo:hi] * g.src_col, chosen * g.row_step)
         dst = _outer(g.dst + columns[lo:hi] * g.dst_row, kept * g.dst_col)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from dgekit.core.dtypes import DtypeInfo
 from dgekit.core.errors import Issue
+from dgekit.core.evt_sem import PROGRAM_CORE
 from dgekit.core.generations import Generation
 from dgekit.core.state import Mailbox, ShapeRegister
 from dgekit.transfers.call import Call
@@ -22,6 +23,7 @@ Op = Literal["copy", "transpose", "gather", "scatter", "gather_transpose", "redu
 Mode = Literal["unknown", "none", "swdge", "hwdge"]
 OPS: tuple[Op, ...] = ("copy", "transpose", "gather", "scatter", "gather_transpose", "reduce")
 ENGINES = ("pe", "act", "pool", "dve", "sp")  # the processors whose streams hold words
+REDUCTIONS = ("add", "fma", "min", "max")
 MODES: tuple[Mode, ...] = ("unknown", "none", "swdge", "hwdge")
 
 
@@ -103,13 +105,15 @@ UpdateOp = Literal["add", "sub", "write"]
 class Wait:
     """Do not start before semaphore `semaphore` compares to `value`; then subtract `value` if `decrement` (D53).
 
-    The transfer file's `at_least` is `compare = "ge"`.
+    The transfer file's `at_least` is `compare = "ge"`. `core` is the core whose semaphores count; a program's own
+    are those of core 0 (D42).
     """
 
     semaphore: int
     value: int
     compare: Compare = "ge"
     decrement: bool = False
+    core: int = PROGRAM_CORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,7 @@ class Update:
     semaphore: int
     op: UpdateOp
     value: int
+    core: int = PROGRAM_CORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +151,9 @@ class SemaphoreStep:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One request. `src` and `dst` for all ops; `indices` for gather, scatter, gather_transpose; `srcs` for reduce.
+    """One request. `src` and `dst` for all ops; `indices` for gather, scatter, gather_transpose.
 
+    reduce reads `srcs` and writes `dst`, or all of `dsts`; `src` and `dst` are then the first of each.
     `call` is the author's call, where the front end knows it.
     """
 
@@ -162,7 +168,7 @@ class Transfer:
     updates: tuple[Update, ...] = ()
     indices: Access | None = None
     oob: Literal["error", "skip"] = "error"
-    accumulate: Literal["", "add"] = ""
+    accumulate: Literal["", "add", "max", "min", "multiply"] = ""
     non_unique: bool = False
     src_bound: Bound | None = None
     dst_bound: Bound | None = None
@@ -173,16 +179,22 @@ class Transfer:
     num_queues: int | None = None
     srcs: tuple[Access, ...] = ()
     compute: str = ""
+    dsts: tuple[Access, ...] = ()
     scales: tuple[float, ...] = ()
     constant: float | None = None
+    constant_dtype: str = ""
     accum: str = ""
+    seed: int | None = None
     call: Call | None = None
     where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RawWords:
-    """A transfer given as words: 64 bytes (resolved, or a pseudo word), or 128 (pseudo and its extension), D41."""
+    """A transfer given as words: 64 bytes (resolved, or a pseudo word), or 128 (pseudo and its extension), D41.
+
+    `core` is the core that executes them; None: the one whose SBUF the word names, else 0.
+    """
 
     name: str
     words: bytes
@@ -193,11 +205,15 @@ class RawWords:
     updates: tuple[Update, ...] = ()
     engine: str = "pool"
     where: str = ""
+    core: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MachineInit:
-    """Machine state a program sets before it starts (D41); registers hold unsigned 32-bit values."""
+    """Machine state a program sets before it starts (D41); registers hold unsigned 32-bit values.
+
+    `chip_id` is the routing id of the device, by which legs between cores name it.
+    """
 
     registers: Mapping[int, int] = field(default_factory=dict)
     local_registers: Mapping[int, int] = field(default_factory=dict)
@@ -206,6 +222,7 @@ class MachineInit:
     mailboxes: tuple[Mailbox, ...] = ()
     priority_bytes: tuple[int, ...] = ()
     semaphores: Mapping[int, int] = field(default_factory=dict)
+    chip_id: int = 0
 
 
 Item = Transfer | RawWords | SemaphoreStep
