@@ -24,5 +24,10 @@ from dgekit.frontends.nki.kernels import Kernel, Simulation, jit, simulate
 __all__ = ["Kernel", "Simulation", "isa", "jit", "language", "simulate"]
 
 
+_ABSENT = ("baremetal", "benchmark", "compiler", "profile", "simulate_kernel", "trace", "typing")
+
+
 def __getattr__(name: str) -> Any:
-    return names.absent("nki", name)
+    if name in _ABSENT:
+        return names.absent("nki", name)
+    raise AttributeError(f"module 'nki' has no attribute {name!r}")

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import DgeError, Issue, UsageError
+from dgekit.core.errors import Issue, UsageError
 from dgekit.core.generations import DEFAULT, Generation
 from dgekit.frontends.nki.faults import KernelError, here
 from dgekit.frontends.nki.names import REGIONS, ParDim, Region, element_info
@@ -229,11 +229,6 @@ def check_reach(view: NkiTensor) -> None:
             source="nki-dma 3",
             fix="patterns and offsets count in elements",
         )
-
-
-def guard(problem: DgeError) -> Issue:
-    """The error that stopped a kernel as an issue of the run."""
-    return problem.as_issue()
 
 
 def _release(pool: dict[PoolKey, list[str]], key: PoolKey, name: str) -> None:

@@ -30,7 +30,7 @@ def boxes(mask: Mask) -> Iterator[Box]:
         return
     first, rows = 0, len(mask)
     while first < rows:
-        same = (mask[first + 1 :] == mask[first]).reshape(rows - first - 1, -1).all(axis=1)
+        same = (mask[first + 1 :] == mask[first]).all(axis=tuple(range(1, mask.ndim)))
         last = first + 1 + (int(np.argmin(same)) if not same.all() else len(same))
         for box in boxes(mask[first]):
             yield ((first, last), *box)

@@ -197,8 +197,8 @@ class Absent:
 
 
 def absent(module: str, name: str) -> Absent:
-    """What a module's `__getattr__` gives for a name it has not; names of Python's own protocols stay missing."""
-    if name.startswith("__"):
+    """What a module's `__getattr__` gives for a name it has not; names that tools look for in any module stay missing."""
+    if name.startswith(("_", "pytest")):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return Absent(f"{module}.{name}")
 

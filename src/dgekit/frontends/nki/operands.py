@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dgekit.core.errors import Unsupported
@@ -47,9 +47,9 @@ def options(
 ) -> Options:
     """The options of a call; raises KernelError for what is no member of its enum."""
     return Options(
-        _member(run, names.dge_mode, dge_mode),
-        _member(run, names.oob_mode, oob_mode),
-        _member(run, names.engine, engine),
+        member(run, names.dge_mode, dge_mode),
+        member(run, names.oob_mode, oob_mode),
+        member(run, names.engine, engine),
         None if priority is None else int(priority),
         name or "",
     )
@@ -57,10 +57,6 @@ def options(
 
 def member(run: KernelRun, kind: type[enum.Enum], given: Any) -> str:
     """The name of an enum's member; whole numbers were taken before NKI 0.3.0 (nki-dma 1)."""
-    return _member(run, kind, given)
-
-
-def _member(run: KernelRun, kind: type[enum.Enum], given: Any) -> str:
     if isinstance(given, kind):
         return given.name
     if isinstance(given, int) and run.before("0.3.0") and given in [one.value for one in kind]:
@@ -169,6 +165,4 @@ def transfer_of(run: KernelRun, call: Call, opts: Options, op: Any, src: Access,
 
 def queued(transfer: Transfer) -> Transfer:
     """The transfer with its queue's name (D84)."""
-    from dataclasses import replace
-
     return replace(transfer, queue=queue_name(transfer))
