@@ -27,11 +27,14 @@ from dgekit.frontends.nki.versions import DEFAULT_VERSION
 from dgekit.frontends.program.tensors import tensor_issues
 from dgekit.logs.render import render_log
 from dgekit.machine.contents import file_dtype
+from dgekit.machine.fabric import Fabric
 from dgekit.machine.results import RunResult, TransferResult
 from dgekit.machine.session import Session, run_workload
+from dgekit.transfers.events import word_events
 from dgekit.transfers.transfer import Access, MachineInit, RawWords, Tensor, Transfer, Workload
 from dgekit.words.checks import check_word
 from dgekit.words.codec import decode_word, encode_word
+from dgekit.words.enums import WORD_SIZE
 
 Overrides = Mapping[str, object]
 Given = str | Path | Workload
@@ -273,6 +276,11 @@ class Done:
         return self.result.descriptors
 
     @property
+    def lossy(self) -> int:
+        """Elements that lost bits when a cast or a computation wrote them."""
+        return self.result.lossy
+
+    @property
     def issues(self) -> tuple[Issue, ...]:
         """What was found on the way."""
         return tuple(self.result.issues)
@@ -289,9 +297,17 @@ class Device:
     ('done', True)
     """
 
-    def __init__(self, generation: str | Generation = DEFAULT, choices: Overrides | None = None) -> None:
+    def __init__(
+        self,
+        generation: str | Generation = DEFAULT,
+        choices: Overrides | None = None,
+        *,
+        chip_id: int = 0,
+        fabric: Fabric | None = None,
+    ) -> None:
+        """`chip_id` is its routing id; devices of one `fabric` reach each other's cores."""
         self.generation = generation_named(generation)
-        self.session = Session(self.generation, Choices(choices))
+        self.session = Session(self.generation, Choices(choices), chip_id=chip_id, fabric=fabric)
 
     # tensors
 
@@ -372,7 +388,7 @@ class Device:
     # transfers; keyword options are the keys of a transfer (mode, semaphore, increment, wait, oob, ...)
 
     def copy(self, dst: TensorRef, src: TensorRef, **options: Any) -> Done:
-        """Copy (and cast, when the dtypes differ) `src` to `dst`."""
+        """Copy (and cast, when the dtypes differ) `src` to `dst`; `accumulate` updates `dst` instead."""
         return self.transfer("copy", dst, src, **options)
 
     def transpose(self, dst: TensorRef, src: TensorRef, **options: Any) -> Done:
@@ -384,12 +400,42 @@ class Device:
         return self.transfer("gather", dst, src, indices=indices.access, **options)
 
     def scatter(self, dst: TensorRef, src: TensorRef, indices: TensorRef, **options: Any) -> Done:
-        """`src` to rows `indices` of `dst`; `accumulate="add"` adds."""
+        """`src` to rows `indices` of `dst`; `accumulate` (add, max, min, multiply) updates them."""
         return self.transfer("scatter", dst, src, indices=indices.access, **options)
 
     def gather_transpose(self, dst: TensorRef, src: TensorRef, indices: TensorRef, **options: Any) -> Done:
         """Rows `indices` of `src`, transposed, to `dst`."""
         return self.transfer("gather_transpose", dst, src, indices=indices.access, **options)
+
+    def reduce(
+        self, dst: TensorRef | Sequence[TensorRef], srcs: Sequence[TensorRef], compute: str = "add", **options: Any
+    ) -> Done:
+        """Combine `srcs` element by element by `compute` (add, fma, min, max) and write `dst`, or each of several.
+
+        Options: `scales` (fma, one a source), `constant` and `constant_dtype` (min, max), `accum`, `seed`.
+
+        >>> import numpy as np
+        >>> device = Device("trn2")
+        >>> a, b = (device.hbm(np.full(8, value, np.float32)) for value in (1.0, 3.0))
+        >>> mean = device.hbm(shape=[8], dtype="float32")
+        >>> device.reduce(mean, [a, b], "fma", scales=[0.5, 0.5]).status, float(mean.numpy()[0])
+        ('done', 2.0)
+        """
+        targets = [dst] if isinstance(dst, TensorRef) else list(dst)
+        if not targets or not srcs:
+            raise UsageError("a reduction has a source and a destination", rule="api.reduce")
+        for name in ("accum", "constant_dtype"):
+            if name in options:
+                options[name] = dtype_named(options[name]).name
+        return self.transfer(
+            "reduce",
+            targets[0],
+            srcs[0],
+            srcs=tuple(ref.access for ref in srcs),
+            dsts=tuple(ref.access for ref in targets),
+            compute=compute,
+            **options,
+        )
 
     def transfer(self, op: Any, dst: TensorRef, src: TensorRef, **options: Any) -> Done:
         """Any transfer; raises UsageError for an option that does not exist."""
@@ -400,9 +446,15 @@ class Device:
             raise UsageError(f"{op}: {problem}".replace("Transfer.__init__() ", ""), rule="api.option") from None
         return self._carried(item)
 
-    def run_words(self, words: bytes | str, *, mode: Any = "unknown", name: str = "") -> Done:
-        """Run a word given as bytes or hex: 64, or 128 with a pseudo word's extension."""
-        return self._carried(RawWords(name or f"w{len(self.session.results)}", _as_bytes(words), mode))
+    def run_words(self, words: bytes | str, *, mode: Any = "unknown", name: str = "", core: int | None = None) -> Done:
+        """Run words given as bytes or hex, one after the other: 64 bytes each, a pseudo word with its extension 128.
+
+        Waits and updates of their EVENTS are honoured; `core` is the core that executes them, whose semaphores they
+        then name.
+        """
+        named, data = name or f"w{len(self.session.results)}", _as_bytes(words)
+        waits, updates = word_events(data[:WORD_SIZE], named, core or 0) if len(data) >= WORD_SIZE else ((), ())
+        return self._carried(RawWords(named, data, mode, wait=waits, updates=updates, core=core))
 
     def _carried(self, item: Transfer | RawWords) -> Done:
         session = self.session

@@ -32,7 +32,7 @@ class Recorder:
         return item.name not in self._illegal
 
     def run(self, *items: SemaphoreStep) -> list[str]:
-        run_in_order(items, self.semaphores, self)
+        run_in_order(items, lambda core: self.semaphores, self)
         return self.ran
 
 

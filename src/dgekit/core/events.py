@@ -12,7 +12,7 @@ from typing import Any
 
 STAGES = (
     "setup", "lower", "resolve", "decode", "reshape", "select", "bounds", "dump", "push",
-    "spray", "indirection", "swdge", "expand", "ring", "doorbell", "engine", "completion", "memory",
+    "spray", "indirection", "swdge", "remote", "expand", "ring", "doorbell", "engine", "completion", "memory",
 )  # fmt: skip
 
 
@@ -43,9 +43,11 @@ class EventLog:
         self.transfer = -1
         self.word = -1
 
-    def emit(self, stage: str, name: str, line: str = "", args: tuple[Any, ...] = (), **data: Any) -> None:
-        """Append one event."""
-        self._events.append(Event(stage, name, line, args, data, self.transfer, self.word))
+    def emit(
+        self, stage: str, name: str, line: str = "", args: tuple[Any, ...] = (), *, processor: int = 0, **data: Any
+    ) -> None:
+        """Append one event; `processor` is the Q7 id of a P%i line."""
+        self._events.append(Event(stage, name, line, args, data, self.transfer, self.word, processor))
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self._events)

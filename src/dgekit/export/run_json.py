@@ -26,6 +26,10 @@ def run_to_json(
         "choices": dict(run.choices),
         "transfers": [transfer_to_json(result) for result in run.transfers],
         "semaphores": {str(index): value for index, value in run.semaphores.items()},
+        "core_semaphores": {
+            str(core): {str(index): value for index, value in values.items()}
+            for core, values in run.core_semaphores.items()
+        },
         "tensors": {
             name: {
                 "shape": list(entry.tensor.shape),
@@ -68,6 +72,7 @@ def transfer_to_json(result: TransferResult) -> dict[str, Any]:
         },
         "program": [micro_op_to_json(op) for op in result.program],
         "descriptors": summary(result.descriptors),
+        "lossy": result.lossy,
         "status": result.status,
         "issues": [issue.to_json() for issue in result.issues],
     }

@@ -21,7 +21,7 @@ from dgekit.export.schema_parts import (
     nullable,
 )
 from dgekit.machine.results import Status
-from dgekit.transfers.transfer import MODES, OPS
+from dgekit.transfers.transfer import MODES, OPS, REDUCTIONS
 
 
 def decode_schema() -> Schema:
@@ -77,6 +77,7 @@ def _transfer() -> Schema:
             "words": closed({"pseudo": list_of(HEX), "resolved": list_of(HEX)}),
             "program": list_of(_micro_op()),
             "descriptors": _descriptors(),
+            "lossy": {**COUNT, "description": "elements that lost bits when a cast or a computation wrote them"},
             "status": {"enum": list(get_args(Status))},
             "issues": list_of(issue()),
         }
@@ -95,6 +96,10 @@ def run_schema() -> Schema:
                 "choices": by_name({"type": ["string", "integer", "boolean"]}),
                 "transfers": list_of(_transfer()),
                 "semaphores": {**by_name({"type": "integer"}), "description": "those that are not 0, by number"},
+                "core_semaphores": {
+                    **by_name(by_name({"type": "integer"})),
+                    "description": "those of cores other than 0, by core; only legs between cores count there",
+                },
                 "tensors": by_name(tensor),
                 "log": list_of(TEXT),
                 "notifications": list_of(HEX),
@@ -179,7 +184,25 @@ def _shape() -> Schema:
 
 def _plan() -> Schema:
     share = closed({"dma": COUNT, "src": _shape(), "dst": _shape()})
-    return closed({"kind": _kind(), "strategy": COUNT, "partitions": COUNT, "num_dma": COUNT, "shares": list_of(share)})
+    word = closed({"kind": _kind(), "strategy": COUNT, "partitions": COUNT, "num_dma": COUNT, "shares": list_of(share)})
+    return {"anyOf": [word, _reduction()]}
+
+
+def _reduction() -> Schema:
+    counts = dict.fromkeys(("dma", "elements", "packets", "tx", "rx"), COUNT)
+    share = closed({**counts, "sources": list_of(HEX_ADDRESS), "dests": list_of(HEX_ADDRESS)})
+    return closed(
+        {
+            "kind": {"const": "REDUCE"},
+            "op": {"enum": list(REDUCTIONS)},
+            "dtypes": closed({"in": TEXT, "accum": TEXT, "out": TEXT}),
+            "sources": COUNT,
+            "dests": COUNT,
+            "packets": COUNT,
+            "num_dma": COUNT,
+            "shares": {**list_of(share), "description": "addresses are those of the first element"},
+        }
+    )
 
 
 def _descriptor() -> Schema:

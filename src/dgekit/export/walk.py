@@ -10,6 +10,7 @@ import numpy.typing as npt
 from dgekit.core.choices import Choices
 from dgekit.core.events import Event
 from dgekit.descriptors.summary import summary
+from dgekit.export.reduction import compute_line
 from dgekit.export.run_json import digest
 from dgekit.export.stages import descriptor_lines
 from dgekit.firmware.outcome import Outcome
@@ -33,6 +34,8 @@ def walk_lines(run: RunResult) -> Iterator[str]:
         yield from _transfer_lines(result, by_transfer.get(result.index, []), run)
     yield ""
     yield "semaphores: " + (", ".join(f"{n} = {value}" for n, value in run.semaphores.items()) or "all 0")
+    for core, values in run.core_semaphores.items():
+        yield f"semaphores of core {core}: " + ", ".join(f"{n} = {value}" for n, value in values.items())
     for name, entry in run.tensors.items():
         shape = " x ".join(map(str, entry.tensor.shape))
         yield f"tensor {name}: {entry.tensor.space} {shape} {entry.tensor.dtype.name} sha256 {entry.sha256[:16]}"
@@ -69,6 +72,10 @@ def _transfer_lines(result: TransferResult, events: list[Event], run: RunResult)
         yield from _outcome_section(outcome)
     yield from _section("log", render_log(events, run.generation, Choices(run.choices)), "--log FILE has all")
     batch = result.descriptors
+    if result.computes:
+        yield f"  compute: {compute_line(result)}"
+    if result.lossy:
+        yield f"  lossy: {result.lossy} elements lost bits"
     if batch.channels:
         counts = summary(batch)
         yield f"  descriptors: {counts['m2s']} M2S, {counts['s2m']} S2M, {counts['bytes']} bytes"

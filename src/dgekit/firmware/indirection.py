@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +63,7 @@ class LaneFailure:
             f" (element {self.element} of {self.elements})"
         )
 
-    def values(self) -> dict[str, int | str]:
+    def values(self) -> dict[str, Any]:
         """The numbers of the message, for an issue."""
         return {
             "lane": self.lane,

@@ -27,7 +27,7 @@ from dgekit.firmware.select import select
 from dgekit.firmware.values import Backend, Plan, ShapePair
 from dgekit.words.checks import check_word
 
-__all__ = ["Outcome", "run_word"]
+__all__ = ["Outcome", "illegal_outcome", "run_word"]
 
 _TOLD = ("error", "warning")
 
@@ -200,11 +200,17 @@ def _no_backend(pair: ShapePair, plan: Plan, at: _Station) -> Outcome:
 
 
 def _illegal(word: Any, findings: list[Issue], at: _Station) -> Outcome:
+    return illegal_outcome(word, findings, at.state, at.generation, at.choices, at.events)
+
+
+def illegal_outcome(
+    word: Any, findings: list[Issue], state: StateView, generation: Generation, choices: Choices, events: EventLog
+) -> Outcome:
     """The illegal-instruction path: one line, then the sequencer spins (pipeline 6.2)."""
     opcode = word.encode()[0]
     rules = [issue.rule for issue in findings if issue.severity == "error"]
-    at.events.emit("decode", "illegal", "seq.illegal", (opcode,), rules=rules)
-    records = notify.illegal_instruction(at.state, at.generation, at.choices)
+    events.emit("decode", "illegal", "seq.illegal", (opcode,), rules=rules)
+    records = notify.illegal_instruction(state, generation, choices)
     return Outcome("refused", issues=tuple(findings), notifications=records, fatal=True)
 
 

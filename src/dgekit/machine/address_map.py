@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from dgekit.core.generations import GIB, KIB, MIB, Generation
+from dgekit.core.routing import CHIP_ID_BITS, DEVICE_BITS, DIE_BIT, LOCAL_BITS
 
 EVT_SEM_SIZE = 1 * MIB
 PSUM_SIZE = 4 * MIB
 PSUM_STRIDE = 32 * KIB
 PSUM_ACTIVE = 16 * KIB
 DGE_MEMORY_SIZE = 1 * GIB
-
-LOCAL_BITS = 47  # bits [46:0] are the byte inside one die (rings 4.1)
-DIE_BIT = 47
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ def describe(generation: Generation, address: int) -> str:
     >>> describe(CAYMAN, 0x20000C0400)
     'SBUF of core 0, partition 3, byte 0x400'
     """
-    if address >> (DIE_BIT + 1):
-        return f"another device: routing bits {address >> (DIE_BIT + 1):#x} above bit {DIE_BIT}"
+    if address >> DEVICE_BITS:
+        return f"another device: routing bits {address >> DEVICE_BITS:#x} above bit {DIE_BIT}"
     region = region_of(generation, address)
     if region is None:
         return "no known region"
@@ -160,7 +158,7 @@ def routing(address: int) -> Routing:
     return Routing(
         local=address & ((1 << LOCAL_BITS) - 1),
         die=address >> DIE_BIT & 1,
-        chip_id=address >> 48 & 0x3F,
+        chip_id=address >> DEVICE_BITS & (1 << CHIP_ID_BITS) - 1,
         exit_seng=bit(50),
         exit_die=bit(51),
         neighbor_route=bit(52),

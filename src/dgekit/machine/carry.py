@@ -22,12 +22,15 @@ from dgekit.firmware.decode import KIND_OF
 from dgekit.firmware.outcome import Outcome
 from dgekit.firmware.pipeline import run_word
 from dgekit.firmware.values import Backend, Kind
+from dgekit.machine.carry_remote import REMOTE_KINDS, run_remote
 from dgekit.machine.prepare import Prepared, ReadyWord
+from dgekit.machine.remote import RemoteCopier
 from dgekit.machine.scheduler import is_met
 from dgekit.patterns.runs import runs
 from dgekit.transfers.access import access_walk, element_type
+from dgekit.transfers.events import word_events
 from dgekit.transfers.static import EngineIncrement, StaticPlan, static_work
-from dgekit.transfers.transfer import SemaphoreStep, Transfer, Update
+from dgekit.transfers.transfer import RawWords, SemaphoreStep, Transfer, Update, Wait
 from dgekit.transfers.values import Staging
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ class Carrier:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._contexts: set[bool] = set()
+        self._copier = RemoteCopier(session.machine, session.fabric, session.choices)
 
     def carry(self, entry: Prepared) -> bool:
         """Run one item to its end; a DgeError becomes the result's refusal, and its updates are not made.
@@ -82,7 +86,9 @@ class Carrier:
             self._restage(staging)
         for number, ready in enumerate(entry.words):
             self._session.events.word = number
-            outcome = self._firmware(entry, ready)
+            updates = self._gate(entry, number, ready)
+            remote = ready.word.kind in REMOTE_KINDS
+            outcome = self._between_cores(entry, ready) if remote else self._firmware(entry, ready)
             entry.result.outcomes.append(outcome)
             self._session.notify(outcome.notifications)
             entry.result.issues += [issue for issue in outcome.issues if issue not in entry.result.issues]
@@ -90,7 +96,27 @@ class Carrier:
             if outcome.status != "done":
                 entry.result.status = outcome.status
                 return
-            self._move(entry, outcome, ready)
+            if not remote:
+                self._move(entry, outcome, ready)
+            for update in updates:
+                self._update(update)
+
+    def _gate(self, entry: Prepared, number: int, ready: ReadyWord) -> tuple[Update, ...]:
+        """The EVENTS of the later words of an item; those of the first are the item's own."""
+        if not number or not isinstance(entry.item, RawWords):
+            return ()
+        waits, updates = word_events(ready.word.encode(), entry.result.where or entry.result.name, entry.core)
+        self._require(entry, waits)
+        return updates
+
+    def _between_cores(self, entry: Prepared, ready: ReadyWord) -> Outcome:
+        """A word that copies to another core: no DGE, the Q7 processors build and start the rings."""
+        session = self._session
+        state = session.state_for(entry.core, entry.registers)
+        outcome, batch = run_remote(ready.word, state, session, self._copier)
+        if batch is not None:
+            entry.result.batches.append(batch)
+        return outcome
 
     def _firmware(self, entry: Prepared, ready: ReadyWord) -> Outcome:
         session = self._session
@@ -144,15 +170,7 @@ class Carrier:
     def _move(self, entry: Prepared, outcome: Outcome, ready: ReadyWord) -> None:
         """Expand, check every byte it touches, move, then complete."""
         session = self._session
-        for wait in outcome.waits:
-            if not is_met(wait, session.machine.semaphores):
-                raise LoweringError(
-                    f"the word waits for semaphore {wait.semaphore} {wait.compare} {wait.value}, which does not hold",
-                    rule="run.wait",
-                    where=entry.result.where or entry.result.name,
-                    values={"semaphore": wait.semaphore, "wants": wait.value},
-                    fix="put the wait on the transfer",
-                )
+        self._require(entry, outcome.waits)
         semaphore, increment = self._completion(entry, outcome, ready)
         per_engine = increment > 0 and session.choices.text("sem_mode") == "per_engine"
         work = self._in_forms(entry, outcome.work)
@@ -166,6 +184,18 @@ class Carrier:
         for update in outcome.updates:
             self._update(update)
         self._notice(entry, data)
+
+    def _require(self, entry: Prepared, waits: Iterable[Wait]) -> None:
+        """Refuse a word whose own waits do not hold now: nothing else runs that could change that."""
+        for wait in waits:
+            if not is_met(wait, self._session.machine.memory.semaphores_of(wait.core)):
+                raise LoweringError(
+                    f"the word waits for semaphore {wait.semaphore} {wait.compare} {wait.value}, which does not hold",
+                    rule="run.wait",
+                    where=entry.result.where or entry.result.name,
+                    values={"semaphore": wait.semaphore, "wants": wait.value},
+                    fix="put the wait on the transfer",
+                )
 
     def _notice(self, entry: Prepared, data: DescriptorBatch) -> None:
         """Tell the host that the word's data has moved, if the program asked for it (pipeline 6.5)."""
@@ -274,7 +304,7 @@ class Carrier:
         )
 
     def _update(self, update: Update) -> None:
-        semaphores = self._session.machine.semaphores
+        semaphores = self._session.machine.memory.semaphores_of(update.core)
         if update.op == "write":
             semaphores.set(update.semaphore, update.value)
         else:

@@ -7,19 +7,21 @@ and then moved by strided copies; a fault names the address, the region and the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import MemoryFault
+from dgekit.core.errors import InternalError, MemoryFault
 from dgekit.core.generations import Generation
+from dgekit.core.routing import chip_view
 from dgekit.machine import address_map
 from dgekit.machine.faults import Fault, segment_fault, unmapped
 from dgekit.machine.moves import U8, cut_pairs, move
 from dgekit.machine.overlap import shared_within
-from dgekit.machine.segments import Segment, SegmentKind, SegmentTable
+from dgekit.machine.segments import Alias, Segment, SegmentKind, SegmentTable
 from dgekit.machine.semaphores import Change, Semaphores
 from dgekit.patterns.runs import I64
 
@@ -43,7 +45,7 @@ class Memory:
         fixed = _fixed_kinds(generation, psum=generation.has_psum and chosen.flag("allow_psum"))
         for region in address_map.regions(generation):
             if region.name in fixed:
-                segment = _fixed_segment(region, *fixed[region.name])
+                segment = _fixed_segment(region, *fixed[region.name], self._semaphores)
                 self._segments.add(segment)
                 if self._watching and segment.kind is not SegmentKind.EVT_SEM:
                     segment.watch(initialised=False)
@@ -96,6 +98,19 @@ class Memory:
             source="rings 4.2",
             fix=f"HBM is free from {where.hbm_bases[0] + where.hbm_reserved_low:#x}; SBUF is there without being added",
         )
+
+    def alias(self, other: Memory, core: int, chip_id: int) -> None:
+        """Make SBUF and semaphores of a core of `other`, device `chip_id`, exist here under their routed addresses.
+
+        Doing it again changes nothing; raises LoweringError for a routing id above 63.
+        """
+        where = other.generation.address_map
+        for base in (other.generation.sbuf_base(core), where.tpb_bases[core] + where.evt_sem_offset):
+            routed = chip_view(base, chip_id)
+            if self._segments.at(routed) is None:
+                target = other._segments.at(base)
+                assert target is not None  # every device has them
+                self._segments.add(Alias(routed, target, f"{target.name} of device {chip_id}"))
 
     @property
     def semaphores(self) -> Semaphores:
@@ -225,15 +240,17 @@ class Memory:
 
     def _read_windows(self, segment: Segment, starts: I64, out: U8, offsets: I64) -> None:
         for address, offset in zip(starts.tolist(), offsets.tolist(), strict=True):
-            word = self._semaphores[segment.core].read_window(address - segment.base)
+            word = _behind(segment).read_window(address - segment.base)
             out[offset : offset + 4] = np.frombuffer(word.to_bytes(4, "little"), np.uint8)
 
     def _write_windows(self, segment: Segment, starts: I64, data: U8, offsets: I64) -> None:
         for address, offset in zip(starts.tolist(), offsets.tolist(), strict=True):
             word = int.from_bytes(data[offset : offset + 4].tobytes(), "little")
-            change = self._semaphores[segment.core].write_window(address - segment.base, word)
+            change = _behind(segment).write_window(address - segment.base, word)
             if change is not None:
-                self.changes.append(change)
+                chip = address_map.routing(address)
+                device = chip.chip_id if chip.id_valid else None
+                self.changes.append(replace(change, core=segment.core, device=device))
 
 
 def _fixed_kinds(generation: Generation, *, psum: bool) -> dict[str, tuple[SegmentKind, int, int]]:
@@ -247,9 +264,21 @@ def _fixed_kinds(generation: Generation, *, psum: bool) -> dict[str, tuple[Segme
     return kinds
 
 
-def _fixed_segment(region: address_map.Region, kind: SegmentKind, stride: int, active: int) -> Segment:
+def _fixed_segment(
+    region: address_map.Region, kind: SegmentKind, stride: int, active: int, semaphores: list[Semaphores]
+) -> Segment:
     name = f"{region.name} of core {region.core}"
-    return Segment(region.base, region.size, name, kind, core=region.core, stride=stride, active=active)
+    behind = semaphores[region.core] if kind is SegmentKind.EVT_SEM else None
+    return Segment(
+        region.base, region.size, name, kind, core=region.core, stride=stride, active=active, semaphores=behind
+    )
+
+
+def _behind(segment: Segment) -> Semaphores:
+    """The semaphores of a window."""
+    if segment.semaphores is None:
+        raise InternalError(f"{segment.name} has no semaphores")
+    return segment.semaphores
 
 
 def _one_run(address: int, size: int) -> tuple[I64, I64]:

@@ -155,7 +155,7 @@ def _prepare_raw(entry: Prepared, raw: RawWords, at: Lowering) -> None:
         result.resolved.append(ready[-1].word.encode())
     entry.words = tuple(ready)
     result.kind, result.mode = ready[0].word.kind, raw.mode
-    entry.core = _core_of(ready[0].word, at.generation)
+    entry.core = _core_of(ready[0].word, at.generation) if raw.core is None else _checked_core(raw, at.generation)
 
 
 def _check_beside(raw: RawWords, word: Any) -> None:
@@ -172,6 +172,18 @@ def _check_beside(raw: RawWords, word: Any) -> None:
                 source="decisions D5, D41",
                 fix="change the word, or leave the key out",
             )
+
+
+def _checked_core(raw: RawWords, generation: Generation) -> int:
+    core = raw.core or 0
+    if not 0 <= core < generation.cores:
+        raise LoweringError(
+            f"core {core} does not exist; a device of {generation.name} has {generation.cores}",
+            rule="dec.D41",
+            where=raw.where or raw.name,
+            values={"core": core, "cores": generation.cores},
+        )
+    return core
 
 
 def _core_of(word: Any, generation: Generation) -> int:

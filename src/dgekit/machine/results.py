@@ -77,7 +77,8 @@ class TensorResult:
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """A whole run; `choices` lists the switches it depended on, `issues` those that belong to no transfer;
-    `notifications` are the 16-byte records that the host got, in order."""
+    `notifications` are the 16-byte records that the host got, in order; `semaphores` are those of core 0,
+    `core_semaphores` those of the others."""
 
     generation: Generation
     choices: Mapping[str, Value]
@@ -88,6 +89,7 @@ class RunResult:
     log: tuple[str, ...]
     issues: tuple[Issue, ...] = ()
     notifications: tuple[bytes, ...] = ()
+    core_semaphores: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

@@ -144,6 +144,10 @@ class Ring:
         self.note_side(len(bds), side)
         self.produced += len(bds)
 
+    def withdraw(self) -> None:
+        """Forget the BDs that were stored and never announced; their slots are free again."""
+        self.produced = self.tail
+
     def note_side(self, count: int, side: Packets | None) -> None:
         """Lay side rows beside the next `count` slots (rows as in `store`), for BDs that somebody else writes there."""
         if self._side is None:

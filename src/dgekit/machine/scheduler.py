@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from dgekit.core.errors import Deadlock
+from dgekit.core.evt_sem import PROGRAM_CORE
 from dgekit.machine.semaphores import Semaphores
 from dgekit.transfers.transfer import Item, Wait
 
@@ -28,30 +29,36 @@ def is_met(wait: Wait, semaphores: Semaphores) -> bool:
             return have < wait.value
 
 
-def run_in_order(items: Iterable[Item], semaphores: Semaphores, run: Callable[[int, Item], bool]) -> None:
+def run_in_order(
+    items: Iterable[Item], semaphores_of: Callable[[int], Semaphores], run: Callable[[int, Item], bool]
+) -> None:
     """Run every item once; the head of each engine's stream goes as soon as its waits hold.
 
     Among ready heads the one that stands first in the program goes first, so that a run is reproducible. A `run` that
-    returns False stops its engine: the rest of that stream never runs.
+    returns False stops its engine: the rest of that stream never runs. `semaphores_of` gives those of a core.
     Raises Deadlock with the wait graph when every stream is held up.
     """
     streams: dict[str, deque[Entry]] = {}
     for index, item in enumerate(items):
         streams.setdefault(item.engine, deque()).append((index, item))
     while streams:
-        ready = [stream for stream in streams.values() if all(is_met(w, semaphores) for w in stream[0][1].wait)]
+        ready = [stream for stream in streams.values() if _may_go(stream[0][1], semaphores_of)]
         if not ready:
-            raise _deadlock(streams, semaphores)
+            raise _deadlock(streams, semaphores_of)
         index, item = min(ready, key=lambda stream: stream[0][0]).popleft()
         for wait in item.wait:
             if wait.decrement:
-                semaphores.add(wait.semaphore, -wait.value)
+                semaphores_of(wait.core).add(wait.semaphore, -wait.value)
         if not run(index, item):
             streams[item.engine].clear()
         streams = {engine: stream for engine, stream in streams.items() if stream}
 
 
-def _deadlock(streams: dict[str, deque[Entry]], semaphores: Semaphores) -> Deadlock:
+def _may_go(item: Item, semaphores_of: Callable[[int], Semaphores]) -> bool:
+    return all(is_met(wait, semaphores_of(wait.core)) for wait in item.wait)
+
+
+def _deadlock(streams: dict[str, deque[Entry]], semaphores_of: Callable[[int], Semaphores]) -> Deadlock:
     graph = [
         {
             "engine": engine,
@@ -59,15 +66,17 @@ def _deadlock(streams: dict[str, deque[Entry]], semaphores: Semaphores) -> Deadl
             "semaphore": wait.semaphore,
             "compare": wait.compare,
             "wants": wait.value,
-            "has": semaphores.read(wait.semaphore),
+            "has": semaphores_of(wait.core).read(wait.semaphore),
+            **({"core": wait.core} if wait.core != PROGRAM_CORE else {}),
         }
         for engine, stream in streams.items()
         for wait in stream[0][1].wait
-        if not is_met(wait, semaphores)
+        if not is_met(wait, semaphores_of(wait.core))
     ]
     lines = ", ".join(
-        f"{edge['item']} on {edge['engine']} waits for semaphore {edge['semaphore']} {edge['compare']} "
-        f"{edge['wants']} (it is {edge['has']})"
+        f"{edge['item']} on {edge['engine']} waits for semaphore {edge['semaphore']}"
+        f"{' of core ' + str(edge['core']) if 'core' in edge else ''} {edge['compare']} {edge['wants']} "
+        f"(it is {edge['has']})"
         for edge in graph
     )
     return Deadlock(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dgekit.core.errors import Overlap, Unsupported
 from dgekit.machine.moves import U8
+from dgekit.machine.semaphores import Semaphores
 from dgekit.patterns.runs import I64
 
 
@@ -24,10 +25,11 @@ class SegmentKind(enum.IntEnum):
 class Segment:
     """One contiguous stretch of existing memory; its bytes are allocated when first touched.
 
-    `written` holds a bool per byte where uninitialised reads are watched, else None.
+    `written` holds a bool per byte where uninitialised reads are watched, else None; `semaphores` are those behind a
+    window.
     """
 
-    __slots__ = ("_data", "active", "base", "core", "kind", "name", "size", "stride", "written")
+    __slots__ = ("_data", "active", "base", "core", "kind", "name", "semaphores", "size", "stride", "written")
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Segment:
         core: int = -1,
         stride: int = 0,
         active: int = 0,
+        semaphores: Semaphores | None = None,
     ) -> None:
         self.base = base
         self.size = size
@@ -48,6 +51,7 @@ class Segment:
         self.core = core
         self.stride = stride
         self.active = active
+        self.semaphores = semaphores
         self._data = data
         self.written: npt.NDArray[np.bool_] | None = None
 
@@ -82,6 +86,25 @@ class Segment:
         return f"Segment({self.name!r}, {self.base:#x}..{self.end:#x})"
 
 
+class Alias(Segment):
+    """The same bytes (or semaphores) as `target`, which another device may own, under another address."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, base: int, target: Segment, name: str) -> None:
+        super().__init__(
+            base, target.size, name, target.kind,
+            core=target.core, stride=target.stride, active=target.active, semaphores=target.semaphores,
+        )  # fmt: skip
+        self.written = target.written
+        self._target = target
+
+    @property
+    def data(self) -> U8:
+        """The bytes of the target."""
+        return self._target.data
+
+
 class SegmentTable:
     """Segments in address order."""
 
@@ -114,6 +137,11 @@ class SegmentTable:
 
     def __getitem__(self, index: int) -> Segment:
         return self._list[index]
+
+    def at(self, address: int) -> Segment | None:
+        """The segment that holds a byte, or None."""
+        place = bisect.bisect_right(self._starts, address) - 1
+        return self._list[place] if place >= 0 and address < self._list[place].end else None
 
     def find(self, starts: I64, lengths: I64) -> I64:
         """The segment of each run, -1 where no segment holds all of it; (n,) int64."""

@@ -24,12 +24,17 @@ def signed32(value: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One update of a semaphore; `wrapped` is set when the sum left the signed 32-bit range."""
+    """One update of a semaphore; `wrapped` is set when the sum left the signed 32-bit range.
+
+    `core` is the core whose window was written, `device` the routing id of its device where that is another one.
+    """
 
     semaphore: int
     before: int
     after: int
     wrapped: bool = False
+    core: int = 0
+    device: int | None = None
 
 
 class Semaphores:

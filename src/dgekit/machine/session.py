@@ -33,6 +33,7 @@ from dgekit.descriptors.notification import ErrorRecord, decode_record
 from dgekit.logs.render import render_log
 from dgekit.machine.carry import Carrier
 from dgekit.machine.contents import U8, as_array, dense_bytes, initial_bytes
+from dgekit.machine.fabric import Fabric
 from dgekit.machine.machine import Machine
 from dgekit.machine.notify import NotificationQueue
 from dgekit.machine.prepare import NO_EFFECT, Lowering, Prepared, prepare
@@ -51,10 +52,21 @@ NOTIFY_QUEUE_BYTES = 4096  # any power of two will do: the host drains after eac
 class Session:
     """One device: memory, rings and registers, the tensors placed in it, and what has run so far."""
 
-    def __init__(self, generation: Generation, choices: Choices | None = None) -> None:
+    def __init__(
+        self,
+        generation: Generation,
+        choices: Choices | None = None,
+        *,
+        chip_id: int = 0,
+        fabric: Fabric | None = None,
+    ) -> None:
+        """`chip_id` is the device's routing id in `fabric` (of which it is the only device unless one is given)."""
         self.generation = generation
         self.choices = choices if choices is not None else Choices()
         self.machine = Machine(generation, self.choices)
+        self.chip_id = chip_id
+        self.fabric = fabric if fabric is not None else Fabric()
+        self.fabric.add(chip_id, self.machine)
         self.events = EventLog()
         self.placement: Placement = place((), generation)
         self.results: list[TransferResult] = []
@@ -163,14 +175,21 @@ class Session:
         pieces = runs(walk)
         return list(np.frombuffer(self.machine.memory.gather(pieces.starts, pieces.lengths).tobytes(), "<u4").tolist())
 
+    def increment_word(self, dma: int, increment: int, core: int) -> int:
+        """The address of the word that holds an engine's increment, one for each distinct increment (D33)."""
+        ordinal = self.ordinals.setdefault(increment, len(self.ordinals))
+        return self.placement.semaphore_word_address(dma, ordinal, core)
+
     def increment_pairs(self, dmas: Iterable[int], semaphore: int, increment: int, core: int) -> list[EngineIncrement]:
         """A semaphore pair for each engine, with a value word of its own for each distinct increment (D33)."""
-        ordinal = self.ordinals.setdefault(increment, len(self.ordinals))
         inc = register_address(self.generation, PROGRAM_CORE, SEM_INC, semaphore)
-        return [
-            EngineIncrement(dma, self.placement.semaphore_word_address(dma, ordinal, core), inc, increment)
-            for dma in dmas
-        ]
+        return [EngineIncrement(dma, self.increment_word(dma, increment, core), inc, increment) for dma in dmas]
+
+    def _core_semaphores(self) -> dict[int, dict[int, int]]:
+        """What legs between cores have counted elsewhere than on core 0, by core."""
+        cores = range(1, self.generation.cores)
+        found = {core: self.machine.memory.semaphores_of(core).nonzero() for core in cores}
+        return {core: values for core, values in found.items() if values}
 
     def notify(self, records: Iterable[bytes]) -> None:
         """Send records to their queue, errors or explicit notices, which the host drains at once (pipeline 6.5)."""
@@ -208,7 +227,7 @@ class Session:
             return self._carrier.carry(prepared[first + index])
 
         try:
-            run_in_order(items, self.machine.semaphores, run_one)
+            run_in_order(items, self.machine.memory.semaphores_of, run_one)
         except DgeError as stuck:
             self.issues.append(stuck.as_issue())
         finally:
@@ -230,6 +249,7 @@ class Session:
             choices=self.choices.used(),
             transfers=tuple(result for result in self.results if result.kind != NO_EFFECT),
             semaphores=self.machine.semaphores.nonzero(),
+            core_semaphores=self._core_semaphores(),
             tensors=tensors,
             events=self.events,
             log=log,
@@ -241,7 +261,7 @@ class Session:
 def run_workload(workload: Workload, choices: Choices | None = None) -> tuple[RunResult, Session]:
     """Run a whole workload on a fresh device; `choices` win over the workload's own."""
     merged = Choices({**workload.choices, **(choices.overrides() if choices is not None else {})})
-    session = Session(workload.generation, merged)
+    session = Session(workload.generation, merged, chip_id=workload.state.chip_id)
     session.issues += workload.issues
     session.add_tensors(workload.tensors, workload.base_dir, workload.arrays)
     session.set_state(workload.state)

@@ -7,8 +7,10 @@ update take effect when the instruction is done: nothing here runs between the t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dgekit.core.errors import Unspecified, Unsupported
+from dgekit.core.evt_sem import PROGRAM_CORE
 from dgekit.transfers.transfer import Compare, Update, UpdateOp, Wait
 from dgekit.words.codec import decode_word
 from dgekit.words.enums import UpdateMode, WaitMode
@@ -32,10 +34,14 @@ IMMEDIATES: Mapping[int, UpdateOp] = {
 }
 
 
-def word_events(word: bytes, where: str) -> tuple[tuple[Wait, ...], tuple[Update, ...]]:
-    """Waits and updates of a 64-byte word; none for words without an EVENTS block. Raises as `read_events`."""
+def word_events(word: bytes, where: str, core: int = PROGRAM_CORE) -> tuple[tuple[Wait, ...], tuple[Update, ...]]:
+    """Waits and updates of a 64-byte word on the semaphores of `core`; none without an EVENTS block.
+
+    Raises as `read_events`.
+    """
     events = getattr(decode_word(word), "events", None)
-    return read_events(events, where) if isinstance(events, Events) else ((), ())
+    waits, updates = read_events(events, where) if isinstance(events, Events) else ((), ())
+    return tuple(replace(wait, core=core) for wait in waits), tuple(replace(update, core=core) for update in updates)
 
 
 def read_events(events: Events, where: str) -> tuple[tuple[Wait, ...], tuple[Update, ...]]:

@@ -24,6 +24,8 @@ Mode = Literal["unknown", "none", "swdge", "hwdge"]
 OPS: tuple[Op, ...] = ("copy", "transpose", "gather", "scatter", "gather_transpose", "reduce")
 ENGINES = ("pe", "act", "pool", "dve", "sp")  # the processors whose streams hold words
 REDUCTIONS = ("add", "fma", "min", "max")
+Accumulate = Literal["", "add", "max", "min", "multiply"]
+UPDATES: tuple[Accumulate, ...] = ("add", "max", "min", "multiply")  # the compute ops of a word, as keys
 MODES: tuple[Mode, ...] = ("unknown", "none", "swdge", "hwdge")
 
 
@@ -168,7 +170,7 @@ class Transfer:
     updates: tuple[Update, ...] = ()
     indices: Access | None = None
     oob: Literal["error", "skip"] = "error"
-    accumulate: Literal["", "add", "max", "min", "multiply"] = ""
+    accumulate: Accumulate = ""
     non_unique: bool = False
     src_bound: Bound | None = None
     dst_bound: Bound | None = None
