@@ -319,6 +319,14 @@ _ALL = (
         "dec.D43",
     ),
     Choice(
+        "small_bytes",
+        (512,),
+        "bytes below which a descriptor is counted as small",
+        "no public page gives a threshold; nothing but a count depends on it",
+        "dec.D85",
+        1,
+    ),
+    Choice(
         "log_stages",
         ("all", "select"),
         "which stages the log shows",

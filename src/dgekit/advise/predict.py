@@ -1,0 +1,403 @@
+"""What a program will ask of the DMA system: descriptors, bytes, queues, ring memory and time, before it runs.
+
+Each transfer is lowered as a run lowers it, in the mode asked for; ring memory is that of static expansion, whatever
+the mode (decision D86). Times are estimates (`advise.cost`); they are None where no public number exists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dgekit.advise.cost import Band, Cost, Word, cost_of_words, loads_of, path_of, speeds_of
+from dgekit.advise.facts import Path, facts_of, has_facts
+from dgekit.advise.needs import Needs
+from dgekit.advise.preview import Preview
+from dgekit.advise.rings import QUEUE_LIMIT, SEMAPHORE_WRITES, estimate_a, estimate_b, queue_limit_issues
+from dgekit.advise.sizes import Sizes, sizes_of
+from dgekit.advise.timeline import Span, Step, schedule
+from dgekit.core.choices import Choices, Value
+from dgekit.core.errors import Issue
+from dgekit.core.generations import Generation
+from dgekit.descriptors.batch import DescriptorBatch, PacketKind
+from dgekit.descriptors.bd import BD_BYTES
+from dgekit.descriptors.summary import data_bytes
+from dgekit.firmware.values import Backend
+from dgekit.machine.prepare import Prepared
+from dgekit.transfers.placement import Placement
+from dgekit.transfers.queues import STATIC_QUEUE, queue_name
+from dgekit.transfers.transfer import MODES, Access, Mode, RawWords, SemaphoreStep, Transfer, Workload
+
+CHOSEN_MODES: tuple[Mode, ...] = tuple(mode for mode in MODES if mode != "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class RingBytes:
+    """HBM that a transfer's descriptors take when the host expands them, in bytes; `exact` 0: it has no expansion."""
+
+    estimate_a: int = 0
+    estimate_b: int = 0
+    exact: int = 0
+
+    def __add__(self, other: RingBytes) -> RingBytes:
+        return RingBytes(
+            self.estimate_a + other.estimate_a, self.estimate_b + other.estimate_b, self.exact + other.exact
+        )
+
+    def to_json(self) -> dict[str, int]:
+        """The `ring_bytes` object."""
+        return {"estimate_a": self.estimate_a, "estimate_b": self.estimate_b, "exact": self.exact}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineUse:
+    """What one DMA engine gets of a transfer: BDs of both legs, bytes of the source leg."""
+
+    engine: int
+    m2s: int
+    s2m: int
+    nbytes: int
+
+    def to_json(self) -> dict[str, int]:
+        """The entry of `per_engine`, as a run has it."""
+        return {"engine": self.engine, "m2s": self.m2s, "s2m": self.s2m, "bytes": self.nbytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """One transfer in one mode. `status` and `issues` are those of lowering; a refused one moves nothing.
+
+    `carveout` is what its largest Pool word needs, in descriptors.
+    """
+
+    item: Transfer | RawWords
+    number: int
+    mode: str
+    backend: Backend
+    path: Path
+    status: str
+    queue: str
+    engines: tuple[EngineUse, ...]
+    packets: int
+    sizes: Sizes
+    words: tuple[Word, ...]
+    cost: Cost | None
+    rings: RingBytes
+    carveout: int
+    signals: tuple[tuple[int, int], ...]
+    issues: tuple[Issue, ...]
+    ring_use: tuple[EngineUse, ...] = ()
+    modes: Mapping[str, Predicted] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The transfer's name."""
+        return self.item.name
+
+    @property
+    def descriptors(self) -> int:
+        """BDs of both legs, semaphore writes among them."""
+        return sum(use.m2s + use.s2m for use in self.engines)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the source leg (D30)."""
+        return sum(use.nbytes for use in self.engines)
+
+    @property
+    def works(self) -> bool:
+        """True when lowering gave something to move."""
+        return self.status == "done"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUse:
+    """What the transfers of one queue ask of it; `largest_ring` is its fullest ring if the host expands them."""
+
+    name: str
+    transfers: int
+    descriptors: int
+    nbytes: int
+    ring_bytes: RingBytes
+    largest_ring: int
+
+    def to_json(self) -> dict[str, object]:
+        """The entry of `queues`."""
+        return {
+            "name": self.name,
+            "transfers": self.transfers,
+            "descriptors": self.descriptors,
+            "bytes": self.nbytes,
+            "ring_bytes": self.ring_bytes.to_json(),
+            "largest_ring": self.largest_ring,
+            "limit": QUEUE_LIMIT,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A whole program: its transfers in order, its queues, and its time where one can be estimated."""
+
+    workload: Workload
+    generation: Generation
+    transfers: tuple[Predicted, ...]
+    queues: tuple[QueueUse, ...]
+    time_ns: Band | None
+    spans: tuple[Span, ...]
+    carveout: int
+    choices: Mapping[str, Value]
+    issues: tuple[Issue, ...]
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def descriptors(self) -> int:
+        """BDs of both legs of all transfers."""
+        return sum(each.descriptors for each in self.transfers)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes moved."""
+        return sum(each.nbytes for each in self.transfers)
+
+    @property
+    def rings(self) -> RingBytes:
+        """Ring memory if the host expands every transfer."""
+        return sum((each.rings for each in self.transfers), RingBytes())
+
+    @property
+    def sizes(self) -> Sizes:
+        """Data descriptors by size."""
+        return sum((each.sizes for each in self.transfers), Sizes())
+
+
+def predict(workload: Workload, choices: Choices | None = None, modes: Sequence[Mode] = ()) -> Prediction:
+    """Predict a program; `modes` asks for every transfer in those modes beside its own (`Predicted.modes`).
+
+    Raises a DgeError where the program's tensors have no place; what is wrong with a transfer is among its issues.
+    """
+    preview = Preview(workload, choices)
+    generation, needs = workload.generation, Needs(preview.session.placement, workload.generation)
+    found: list[Predicted] = []
+    steps: list[Step] = []
+    for number, item in preview.items():
+        if isinstance(item, SemaphoreStep):
+            signals = tuple((u.semaphore, -u.value if u.op == "sub" else u.value) for u in item.updates)
+            steps.append(Step(item.engine, "static", "", waits=item.wait, signals=signals))
+            continue
+        row = predicted(item, preview, number, modes)
+        found.append(row)
+        steps.append(_step(row, needs.of(number, item)))
+    time, spans = _time(steps, generation, workload.state.semaphores)
+    carveout = preview.session.state_for(0, {}).carveout
+    queues = _queues(found)
+    issues = (*workload.issues, *_limits(queues, workload.source), *_uncounted(found, workload.source))
+    return Prediction(
+        workload, generation, tuple(found), queues, time, spans, carveout, preview.choices.used(), issues, tuple(steps)
+    )
+
+
+def time_of(steps: Sequence[Step], generation: Generation, semaphores: Mapping[int, int]) -> Band | None:
+    """The time of a program from its steps; None where no public number exists."""
+    return _time(steps, generation, semaphores)[0]
+
+
+def _time(
+    steps: Sequence[Step], generation: Generation, semaphores: Mapping[int, int]
+) -> tuple[Band | None, tuple[Span, ...]]:
+    """The program's time, and the spans of the estimate."""
+    if not has_facts(generation):
+        return None, ()
+    ends = [schedule(steps, speeds, semaphores) for speeds in speeds_of(facts_of(generation))]
+    low, estimate, high = (max((span.end for span in spans), default=0.0) for spans in ends)
+    return Band(min(low, estimate), estimate, max(estimate, high)), tuple(ends[1])
+
+
+def predicted(item: Transfer | RawWords, preview: Preview, number: int = 0, modes: Sequence[Mode] = ()) -> Predicted:
+    """One item on its preview's device, in its own mode, and in `modes` beside it."""
+    own = _one(item, preview, number)
+    if isinstance(item, RawWords):
+        return replace(own, rings=_raw_rings(own), ring_use=own.engines)
+    static = own if item.mode == "none" else _one(replace(item, mode="none"), preview, number)
+    rings, use = _rings(item, static, preview.session.placement, preview.session.generation)
+    own = replace(own, rings=rings, ring_use=use)
+    others: dict[str, Predicted] = {}
+    for mode in modes:
+        other = (
+            static if mode == "none" else own if mode == item.mode else _one(replace(item, mode=mode), preview, number)
+        )
+        others[mode] = replace(other, rings=rings, ring_use=use)
+    return replace(own, modes=others)
+
+
+def _one(item: Transfer | RawWords, preview: Preview, number: int) -> Predicted:
+    entry = preview.of(item)
+    result, generation = entry.result, preview.session.generation
+    batches = result.batches if result.status == "done" else []
+    path = path_of(result.backend)
+    facts = facts_of(generation) if has_facts(generation) else None
+    words = tuple(loads_of(batch, generation, facts) for batch in batches) if facts is not None else ()
+    joined = DescriptorBatch.joined(batches)
+    return Predicted(
+        item=item,
+        number=number,
+        mode=result.mode or item.mode,
+        backend=result.backend,
+        path=path,
+        status=result.status,
+        queue=queue_name(item) if isinstance(item, Transfer) else f"raw {item.engine}",
+        engines=engine_uses(joined),
+        packets=_data_packets(joined),
+        sizes=sizes_of(joined, preview.choices.number("small_bytes")),
+        words=words,
+        cost=cost_of_words(words, path, facts) if facts is not None and words else None,
+        rings=RingBytes(),
+        carveout=max((b.m2s_count + b.s2m_count for b in batches), default=0) if result.backend is Backend.POOL else 0,
+        signals=_signals(entry),
+        issues=tuple(result.issues),
+    )
+
+
+def engine_uses(batch: DescriptorBatch) -> tuple[EngineUse, ...]:
+    """BDs and bytes by engine."""
+    m2s: Counter[int] = Counter()
+    s2m: Counter[int] = Counter()
+    nbytes: Counter[int] = Counter()
+    for channel in batch.channels:
+        m2s[channel.dma] += len(channel.m2s)
+        s2m[channel.dma] += len(channel.s2m)
+        nbytes[channel.dma] += data_bytes(channel)
+    return tuple(EngineUse(dma, m2s[dma], s2m[dma], nbytes[dma]) for dma in sorted(m2s))
+
+
+def _data_packets(batch: DescriptorBatch) -> int:
+    return sum(int((channel.packets["kind"] != PacketKind.SEMAPHORE).sum()) for channel in batch.channels)
+
+
+def _signals(entry: Prepared) -> tuple[tuple[int, int], ...]:
+    """What the item adds to semaphores when it is complete."""
+    item, found = entry.item, []
+    if isinstance(item, Transfer) and item.semaphore is not None and entry.static is not None:
+        found.append((item.semaphore, sum(pair.value for pair in entry.static.increments)))
+    elif isinstance(item, Transfer) and item.semaphore is not None and item.mode == "none":
+        found.append((item.semaphore, item.increment * SEMAPHORE_WRITES))  # an indexed one: planned when it runs
+    elif entry.words and entry.result.outcomes:
+        pair = entry.result.outcomes[-1].pair
+        if pair is not None and (entry.words[-1].sem_increment or not isinstance(item, Transfer)):
+            found.append((pair.semaphore, pair.sem_increment))
+    found += [(u.semaphore, -u.value if u.op == "sub" else u.value) for u in item.updates]
+    return tuple(found)
+
+
+def _step(row: Predicted, after: tuple[int, ...]) -> Step:
+    return Step(row.item.engine, row.path, row.queue, row.words, row.item.wait, row.signals, after)
+
+
+# ring memory
+
+
+def _rings(
+    transfer: Transfer, static: Predicted, placement: Placement, generation: Generation
+) -> tuple[RingBytes, tuple[EngineUse, ...]]:
+    """Ring memory by both estimates and by expansion; every DMA ends with a write from each engine (nki-dma 7)."""
+    source_runs, dest_runs = _runs_of(transfer, static, placement)
+    a = sum(estimate_a(source, dest_runs) for source in source_runs)
+    b = sum(estimate_b(source, dest_runs) for source in source_runs)
+    if not static.works:
+        return RingBytes(a * BD_BYTES, b * BD_BYTES), ()
+    use = _with_writes(static.engines, transfer, generation)
+    exact = sum(one.m2s + one.s2m for one in use)
+    return RingBytes(a * BD_BYTES, b * BD_BYTES, exact * BD_BYTES), use
+
+
+def _with_writes(engines: Sequence[EngineUse], transfer: Transfer, generation: Generation) -> tuple[EngineUse, ...]:
+    """The engines with a semaphore BD on each leg, which static expansion has only where the transfer signals.
+
+    A NEFF's entry may be several transfers, of which the last one signals (D33).
+    """
+    if transfer.semaphore is not None or transfer.num_queues is not None:
+        return tuple(engines)
+    found = {use.engine: use for use in engines}
+    for queue in range(transfer.num_queues or generation.engines):
+        dma = queue % generation.engines
+        use = found.get(dma, EngineUse(dma, 0, 0, 0))
+        found[dma] = replace(use, m2s=use.m2s + 1, s2m=use.s2m + 1)
+    return tuple(found[dma] for dma in sorted(found))
+
+
+def _runs_of(transfer: Transfer, static: Predicted, placement: Placement) -> tuple[list[int], int]:
+    """Contiguous pieces of each source and of the destination, as both estimates count them.
+
+    A pattern counts as it is written, all dimensions but the innermost (neff 3b); a whole tensor by its pieces. What
+    has no such form (indices, transposes) counts its descriptors.
+    """
+    if transfer.op in ("copy", "reduce"):
+        sources = transfer.srcs or (transfer.src,)
+        return [pieces(access, placement) for access in sources], pieces(transfer.dst, placement)
+    counted = static.sizes
+    return [max(1, counted.m2s)], max(1, counted.s2m)
+
+
+def pieces(access: Access, placement: Placement) -> int:
+    """Contiguous pieces of an access by its sizes: rows of a pattern, partitions of a whole tensor in SBUF."""
+    if access.pattern is None:
+        placed = placement.find(access.tensor)
+        return placed.tensor.shape[0] if placed.in_sbuf and not placed.tensor.linear else 1
+    count = 1
+    for _, extent in access.pattern[:-1]:
+        count *= extent
+    if access.pattern and access.pattern[-1][0] != 1:
+        count *= access.pattern[-1][1]
+    return count
+
+
+def _raw_rings(own: Predicted) -> RingBytes:
+    """A word given raw has no static form: what it moves is counted."""
+    m2s, s2m = max(1, own.sizes.m2s), max(1, own.sizes.s2m)
+    return RingBytes(estimate_a(m2s, s2m) * BD_BYTES, estimate_b(m2s, s2m) * BD_BYTES, own.descriptors * BD_BYTES)
+
+
+# queues
+
+
+def _queues(rows: Sequence[Predicted]) -> tuple[QueueUse, ...]:
+    groups: dict[str, list[Predicted]] = {}
+    for row in rows:
+        groups.setdefault(row.queue, []).append(row)
+    return tuple(_queue(name, group) for name, group in groups.items())
+
+
+def _queue(name: str, rows: Sequence[Predicted]) -> QueueUse:
+    fullest: Counter[tuple[int, str]] = Counter()
+    for row in rows:
+        for use in row.ring_use:
+            fullest[use.engine, "m2s"] += use.m2s
+            fullest[use.engine, "s2m"] += use.s2m
+    return QueueUse(
+        name,
+        len(rows),
+        sum(row.descriptors for row in rows),
+        sum(row.nbytes for row in rows),
+        sum((row.rings for row in rows), RingBytes()),
+        max(fullest.values(), default=0),
+    )
+
+
+def _limits(queues: Sequence[QueueUse], where: str) -> list[Issue]:
+    """Static queues over the limit; the rings of the others are refilled as they run."""
+    return [
+        issue
+        for queue in queues
+        if queue.name == STATIC_QUEUE
+        for issue in queue_limit_issues(queue.name, queue.largest_ring, queue.largest_ring, where)
+    ]
+
+
+def _uncounted(rows: Sequence[Predicted], where: str) -> list[Issue]:
+    """The transfers whose ring memory is in the estimates only."""
+    names = [row.name for row in rows if not row.rings.exact]
+    if not names:
+        return []
+    message = f"the exact ring bytes leave out what cannot be expanded: {', '.join(names[:5])}"
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return [Issue("rings.uncounted", "warning", message + more, where, {"movements": len(names)}, "dec.D86")]
