@@ -16,8 +16,10 @@ from dgekit.frontends.neff.read import read_neff
 from dgekit.frontends.neff_run import workload as neff_workload
 from dgekit.frontends.nki.script import split_source, trace
 from dgekit.frontends.nki.versions import DEFAULT_VERSION
+from dgekit.transfers.events import word_events
 from dgekit.transfers.transfer import RawWords, Workload
 from dgekit.words.stream import split_stream
+from dgekit.words.structs import Word
 
 
 def load_program(
@@ -111,8 +113,12 @@ def _kernel(
 def _words(data: bytes, name: str, generation: Generation | None, choices: Mapping[str, object]) -> Workload:
     """Bare words as raw transfers: each word, with the extension that belongs to it, is one."""
     stream = split_stream(data)
-    items = tuple(
-        RawWords(f"w{number}", word.encode() + (extension.encode() if extension is not None else b""))
-        for number, (_, word, extension) in enumerate(stream.items)
-    )
+    items = tuple(_raw(f"w{number}", word, extension) for number, (_, word, extension) in enumerate(stream.items))
     return Workload(generation or DEFAULT, (), items, Choices(choices).overrides(), source=name, issues=stream.issues)
+
+
+def _raw(name: str, word: Word, extension: Word | None) -> RawWords:
+    waits, updates = word_events(word.encode(), name)
+    return RawWords(
+        name, word.encode() + (extension.encode() if extension is not None else b""), wait=waits, updates=updates
+    )

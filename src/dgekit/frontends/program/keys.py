@@ -11,6 +11,7 @@ from typing import Any
 from dgekit.core.dtypes import DtypeInfo, dtype_named
 from dgekit.core.errors import UsageError
 from dgekit.core.generations import DEFAULT, generation_named
+from dgekit.core.routing import MAX_CHIP_ID
 from dgekit.core.state import NUM_REGISTERS, NUM_SEMAPHORES, NUM_SHAPE_REGISTERS, REG_DMA_CONFIG, REG_FEATURE_FLAGS
 from dgekit.frontends.kinds import Array, Boolean, Either, Integer, Key, Mapping, Number, Parsed, Section, Text
 from dgekit.transfers.transfer import ENGINES, MODES, OPS
@@ -82,6 +83,7 @@ WAIT = Section(
         Key("semaphore", _semaphore, "semaphore waited on", required=True),
         Key("at_least", Integer(-I32 - 1, I32), "start once the semaphore holds at least this", required=True),
         Key("decrement", Boolean(), "subtract at_least when the wait is over", False),
+        Key("core", Integer(0, 7), "core whose semaphores count; absent: the word's `core`, else 0"),
     ),
     "Hold the transfer back until a semaphore is high enough (D53).",
 )
@@ -143,6 +145,7 @@ TRANSFER = Section(
             Parsed(Text(what="a word as hex digits"), _words),
             "64 bytes as hex (128: a pseudo word and its extension), instead of op, src and dst",
         ),
+        Key("core", Integer(0, 7), "core that executes a word; absent: the one whose SBUF it names, else 0"),
     ),
     "One transfer, by its meaning or as a word.",
 )
@@ -196,6 +199,7 @@ PROGRAM = Section(
         Key("mailboxes", Array(MAILBOX, 0, 4), "DGE mailboxes, first to last"),
         Key("priority_bytes", Array(Integer(1, U32), 0, 4), "preferred bytes a packet of classes 1 to 4"),
         Key("semaphores", Mapping(Integer(-I32 - 1, I32), 0, NUM_SEMAPHORES - 1, "semaphore"), "start values"),
+        Key("chip_id", Integer(0, MAX_CHIP_ID), "routing id of the device, as words between cores name it", 0),
     ),
     "A DMA program: tensors, machine state and transfers.",
 )

@@ -22,6 +22,7 @@ def read_state(program: dict[str, Any], place: Place, tensors: Iterable[str]) ->
         mailboxes=tuple(Mailbox(table["priority"], table["mask"]) for table in program["mailboxes"] or ()),
         priority_bytes=program["priority_bytes"] or (),
         semaphores=program["semaphores"] or {},
+        chip_id=program["chip_id"],
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dgekit.core.dtypes import dtype_named
 from dgekit.core.errors import UsageError
+from dgekit.core.evt_sem import PROGRAM_CORE
 from dgekit.frontends.place import Place, nearest
 from dgekit.transfers.events import word_events
 from dgekit.transfers.transfer import Access, Bound, Item, RawWords, Transfer, Wait
@@ -22,7 +23,7 @@ OPS_OF_KEY: Mapping[str, tuple[str, ...]] = {
     "non_unique_dst_idx": ("scatter",),
     **dict.fromkeys(REDUCE_KEYS, ("reduce",)),
 }
-WORD_KEYS = ("name", "word", "mode", "semaphore", "increment", "wait", "engine")
+WORD_KEYS = ("name", "word", "mode", "semaphore", "increment", "wait", "engine", "core")
 
 
 def read_transfers(
@@ -64,17 +65,19 @@ def _raw_words(name: str, table: dict[str, Any], written: dict[str, Any], place:
             values={"first": words[0], "second": words[WORD_SIZE]},
             source="isa-words 3.6",
         )
-    waits, updates = word_events(words[:WORD_SIZE], str(place.key("word")))
+    core: int | None = table["core"]
+    waits, updates = word_events(words[:WORD_SIZE], str(place.key("word")), core or PROGRAM_CORE)
     return RawWords(
         name=name,
         words=words,
         mode=table["mode"],
         semaphore=table["semaphore"],
         increment=table["increment"],
-        wait=_waits(table["wait"]) + waits,
+        wait=_waits(table["wait"], core or PROGRAM_CORE) + waits,
         updates=updates,
         engine=table["engine"],
         where=str(place),
+        core=core,
     )
 
 
@@ -115,6 +118,10 @@ def _refuse_foreign_keys(op: str, written: dict[str, Any], place: Place) -> None
         ops = OPS_OF_KEY.get(key)
         if ops and op not in ops:
             raise place.key(key).error("conflict", f"op = {op} has no `{key}`", fix="it belongs to " + ", ".join(ops))
+    if "core" in written:
+        raise place.key("core").error(
+            "conflict", "only a transfer given as a word has a `core`", fix="give the core to its tensors"
+        )
     if "increment" in written and "semaphore" not in written:
         raise place.key("increment").error("conflict", "an increment without a semaphore", fix="add semaphore = N")
 
@@ -159,8 +166,12 @@ def _tensor_name(name: str, place: Place, known: frozenset[str]) -> str:
     return name
 
 
-def _waits(tables: tuple[dict[str, Any], ...] | None) -> tuple[Wait, ...]:
-    return tuple(Wait(t["semaphore"], t["at_least"], "ge", t["decrement"]) for t in tables or ())
+def _waits(tables: tuple[dict[str, Any], ...] | None, core: int = PROGRAM_CORE) -> tuple[Wait, ...]:
+    """Waits on the semaphores of the cores they name, else of `core`."""
+    return tuple(
+        Wait(t["semaphore"], t["at_least"], "ge", t["decrement"], core if t["core"] is None else t["core"])
+        for t in tables or ()
+    )
 
 
 def _bound(table: dict[str, Any] | None) -> Bound | None:
