@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dgekit.advise.rings import neff_rings
 from dgekit.core.choices import Choices
+from dgekit.core.errors import Issue
 from dgekit.core.generations import GENERATIONS
 from dgekit.descriptors.completion import CompletionEntry
 from dgekit.descriptors.decode import bd_line, bd_to_json, decode_bd
 from dgekit.descriptors.notification import decode_record
+from dgekit.export.neff_dump import dump
 from dgekit.export.neff_info import neff_lines, neff_to_json
+from dgekit.export.neff_rings import rings_to_json
 from dgekit.frontends.detect import KINDS, WORD_KINDS, detect, read_words_input
 from dgekit.frontends.load import load_program
-from dgekit.frontends.neff.header import HEADER_SIZE
 from dgekit.frontends.neff.checks import check_neff
+from dgekit.frontends.neff.header import HEADER_SIZE
 from dgekit.frontends.neff.opened import open_neff
 from dgekit.frontends.neff.read import Neff, read_neff
 from dgekit.frontends.neff.variables import member_contents
@@ -196,6 +200,8 @@ def opened(data: bytes) -> None:
     found: list[Issue] = []
     lenient = open_neff(data, found=found)
     json.dumps([issue.to_json() for issue in (*found, *check_neff(lenient))])
+    json.dumps(rings_to_json(neff_rings(lenient)))
+    json.dumps([record.to_json() for record in dump(open_neff(data))])
     info = neff_to_json(open_neff(data))
     json.dumps(info)
     assert list(neff_lines(info))

@@ -64,6 +64,10 @@ def _fast(src: Side, dst: Side, machine: Machine) -> tuple[Segment, ...] | None:
         return None if counts is None else ((0, 1, *counts),)
     if len(src.dims) != len(dst.dims):
         return None
+    if len(src.dims) == 2 and src.on_chip != dst.on_chip:
+        rows = _rows(src, dst, machine)
+        if rows is not None:
+            return rows
     stride = machine.generation.partition_stride
     chosen = _partition_dim(src if src.on_chip else dst, stride)
     if chosen is None:
@@ -83,6 +87,26 @@ def _fast(src: Side, dst: Side, machine: Machine) -> tuple[Segment, ...] | None:
         return ((0, whole, *counts),)
     last = _leg_counts(_with_count(src.dims, chosen, rest), _with_count(dst.dims, chosen, rest), machine)
     return None if last is None else ((0, whole, *counts), (whole, whole + 1, *last))
+
+
+def _rows(src: Side, dst: Side, machine: Machine) -> tuple[Segment, ...] | None:
+    """Rows of contiguous bytes, a partition each, between HBM and SBUF: what most entries of a file are."""
+    (from_step, width), (from_pitch, count) = src.dims
+    (to_step, to_width), (to_pitch, to_count) = dst.dims
+    chip, pitch = (src, from_pitch) if src.on_chip else (dst, to_pitch)
+    stride = machine.generation.partition_stride
+    if from_step != 1 or to_step != 1 or width != to_width or count != to_count or pitch < stride or pitch % stride:
+        return None
+    if chip.offset + width > stride or min(from_pitch, to_pitch) < width:
+        return None
+    each = -(-count // dma_count(count, machine.channels))
+    whole, rest = divmod(count, each)
+    from_whole, to_whole = from_pitch == width, to_pitch == width  # rows that follow one another are one run
+    found = _packed(width * each if from_whole else width, width * each if to_whole else width, width * each, machine)
+    if not rest:
+        return ((0, whole, *found),)
+    last = _packed(width * rest if from_whole else width, width * rest if to_whole else width, width * rest, machine)
+    return (0, whole, *found), (whole, whole + 1, *last)
 
 
 def _partition_dim(side: Side, stride: int) -> int | None:

@@ -304,7 +304,7 @@ class RingCounter:
             return _Shape(a, b, (), reason)
         src = Side(_dims(desc, "from"), desc["from"] in self._on_chip, from_offset)
         dst = Side(_dims(desc, "to"), desc["to"] in self._on_chip, to_offset)
-        if _nbytes(src) != _nbytes(dst):
+        if desc["from_sizes"] != desc["to_sizes"] and _nbytes(src) != _nbytes(dst):
             return _Shape(a, b, (), "the two sides do not hold the same bytes")
         try:
             segments = copy_segments(src, dst, self._machine(row.num_queues))

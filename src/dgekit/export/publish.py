@@ -1,7 +1,8 @@
 """The published JSON Schemas: derived from the declarations, stored beside this file, tested equal.
 
 `program` describes a transfer file, `cce_packets` a packet file, `issue` an issue anywhere, `decode` one line of
-`dge decode --json`, `neff` the output of `dge neff info --json`, the others what the command of that name (`cce_plan`:
+`dge decode --json`, `neff` the output of `dge neff info --json`, `neff_dump` one line of `dge neff dump --json`,
+`neff_header` the header file that `dge neff build` reads, the others what the command of that name (`cce_plan`:
 `dge cce plan`) prints with --json.
 `python -m dgekit.export.publish` writes the files anew.
 """
@@ -19,6 +20,7 @@ from dgekit.export.schema_cce import cce_decode_schema, cce_packets_schema, cce_
 from dgekit.export.schema_collective import collective_schema
 from dgekit.export.schema_image import IMAGE_SCHEMAS
 from dgekit.export.schema_log import log_explain_schema, log_parse_schema, log_records_schema, log_ring_schema
+from dgekit.export.schema_neff import NEFF_SCHEMAS
 from dgekit.export.schema_parts import Schema
 from dgekit.export.schema_reports import check_schema, choices_schema, diff_schema, issue_schema, neff_schema
 from dgekit.export.schema_run import decode_schema, lower_schema, run_schema
@@ -36,6 +38,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "diff": diff_schema,
     "choices": choices_schema,
     "neff": neff_schema,
+    **NEFF_SCHEMAS,
     "log_parse": log_parse_schema,
     "log_ring": log_ring_schema,
     "log_records": log_records_schema,

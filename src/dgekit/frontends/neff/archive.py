@@ -54,6 +54,9 @@ class Archive(Mapping[str, bytes]):
         extent = self.extents[name]
         return self.data.read(extent.offset, extent.size)
 
+    def __contains__(self, name: object) -> bool:  # the inherited one would read the member
+        return name in self.extents
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.extents)
 

@@ -6,7 +6,7 @@ The key tables below are open: real files hold keys that no source describes, an
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dgekit.core.dtypes import DtypeInfo, dtype_from_neff
@@ -71,15 +71,24 @@ def _side(name: str) -> tuple[Key, ...]:
     )
 
 
+_scale = (Key("scale", Number(), "fma only, 1.0 when absent"), Key("scale_dtype", _dtype, "float32"))
+SOURCE = Section(
+    "source",
+    (*_side("from"), *_scale),
+    "One source of a compute op; sizes or a scale that it lacks are the desc's.",
+    open=True,
+)
+
 DESC = Section(
     "desc",
     (
         Key("op", _op, "operation", "copy"),
         *_side("from"),
         *_side("to"),
-        Key("from_arr", Array(Section("source", _side("from"), open=True), 1, MAX_SOURCES), "sources of a compute op"),
-        Key("scale", Number(), "fma only"),
+        Key("from_arr", Array(SOURCE, 1, MAX_SOURCES), "sources of a compute op"),
+        *_scale,
         Key("constant", Number(), "min and max only"),
+        Key("constant_dtype", _dtype, "its element type: float32 (when absent), int32 or uint32"),
         Key("transpose_shape", Array(_count, 4, 4), "transpose only"),
         Key("transpose_element_size", _count, "bytes, transpose only"),
     ),
@@ -187,12 +196,16 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One desc: its op and its two sides; compute ops have several sources."""
+    """One desc: its op and its two sides; compute ops have several sources, fma a scale for each."""
 
     op: str
     sources: tuple[Leg, ...]
     target: Leg | None
     where: str = ""
+    scales: tuple[float | None, ...] = ()
+    scale_dtypes: tuple[DtypeInfo | None, ...] = ()
+    constant: float | None = None
+    constant_dtype: DtypeInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +318,30 @@ def entry_of(table: dict[str, Any], place: Place) -> Entry:
 def _movement(desc: dict[str, Any], place: Place) -> Movement:
     sources = [desc] if desc["from"] is not None else list(desc["from_arr"] or ())
     target = _leg(desc, "to") if desc["to"] is not None else None
-    return Movement(desc["op"], tuple(_leg(source, "from") for source in sources), target, str(place))
+    scales, scale_dtypes = (
+        tuple(desc[key] if source[key] is None else source[key] for source in sources)
+        for key in ("scale", "scale_dtype")
+    )
+    return Movement(
+        desc["op"],
+        tuple(_source(source, desc) for source in sources),
+        target,
+        str(place),
+        scales,
+        scale_dtypes,
+        desc["constant"],
+        desc["constant_dtype"],
+    )
+
+
+def _source(table: dict[str, Any], desc: dict[str, Any]) -> Leg:
+    """A source; one without sizes has those of its desc, the source's side first (neff.md 3)."""
+    leg = _leg(table, "from")
+    if leg.sizes is not None or table is desc:
+        return leg
+    side = "from" if desc["from_sizes"] is not None else "to"
+    steps = leg.steps if leg.steps is not None else desc[f"{side}_steps"]
+    return replace(leg, sizes=desc[f"{side}_sizes"], steps=steps)
 
 
 def _leg(table: dict[str, Any], side: str) -> Leg:

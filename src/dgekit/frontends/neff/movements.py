@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from dgekit.core.dtypes import DtypeInfo, dtype_named
 from dgekit.core.errors import InputError, Unspecified, Unsupported
+from dgekit.frontends.neff.computing import COMPUTE_OPS, operands
 from dgekit.frontends.neff.definitions import Entry, Leg, Movement, Queue, Variable
 from dgekit.frontends.neff.variables import Home
 from dgekit.frontends.place import nearest
@@ -108,8 +109,8 @@ def _transfer(movement: Movement, name: str, context: Context) -> Transfer:
             where=movement.where,
             source="neff 3",
         )
-    if movement.op not in COPY_OPS:
-        raise Unsupported(f"op {movement.op} of a dma list is not run", rule="neff.op", where=movement.where)
+    if movement.op in COMPUTE_OPS:
+        return _reduction(movement, name, context)
     if len(movement.sources) != 1 or movement.target is None:
         raise InputError(
             f"op {movement.op} has {len(movement.sources)} sources and {int(movement.target is not None)} targets",
@@ -123,6 +124,26 @@ def _transfer(movement: Movement, name: str, context: Context) -> Transfer:
     dst = _access(target, out_type, context, f"{movement.where}.to")
     check_amount(source, target, in_type, out_type, movement.where)
     return Transfer(name, "copy", src, dst, mode=context.mode, where=movement.where)
+
+
+def _reduction(movement: Movement, name: str, context: Context) -> Transfer:
+    """A compute op as a reduction: every side in its own type, uint8 where none is named."""
+    if not movement.sources or movement.target is None:
+        raise InputError(
+            f"op {movement.op} has {len(movement.sources)} sources and {int(movement.target is not None)} targets",
+            rule="neff.missing",
+            where=movement.where,
+            fix="from_arr and one to",
+        )
+    byte = dtype_named("uint8")
+    srcs = tuple(
+        _access(leg, leg.dtype or byte, context, f"{movement.where}.from_arr[{number}]")
+        for number, leg in enumerate(movement.sources)
+    )
+    target = movement.target
+    dst = _access(target, target.dtype or byte, context, f"{movement.where}.to")
+    where = movement.where
+    return Transfer(name, "reduce", srcs[0], dst, mode=context.mode, srcs=srcs, where=where, **operands(movement))
 
 
 def element_types(movement: Movement, source: Leg, target: Leg) -> tuple[DtypeInfo | None, DtypeInfo | None]:
