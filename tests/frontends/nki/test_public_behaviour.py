@@ -270,7 +270,7 @@ def test_unequal_counts_are_refused() -> None:
     def kernel(a):
         nisa.dma_copy(nl.ndarray((128, 512), a.dtype), a[:, 0:511])
 
-    with pytest.raises(KernelError, match="65536 elements, src .* has 65408") as caught:
+    with pytest.raises(KernelError, match=r"65536 elements, src .* has 65408") as caught:
         simulate(kernel)(table())
     assert caught.value.rule == "nki.C2"
 

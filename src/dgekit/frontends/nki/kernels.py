@@ -12,7 +12,7 @@ import numpy as np
 from dgekit.core.choices import Choices
 from dgekit.core.errors import Unsupported, UsageError
 from dgekit.core.generations import DEFAULT, Generation, generation_named
-from dgekit.frontends.nki.faults import KernelError
+from dgekit.frontends.nki.faults import KernelError, here
 from dgekit.frontends.nki.kernel_run import KernelRun, is_running
 from dgekit.frontends.nki.names import REGIONS
 from dgekit.frontends.nki.tensor import NkiTensor
@@ -35,7 +35,8 @@ class Kernel:
     def __getitem__(self, grid: Any) -> Kernel:
         sizes = grid if isinstance(grid, tuple) else (grid,)
         if any(int(size) != 1 for size in sizes):
-            raise Unsupported(f"a launch grid of {grid}: one program runs here", rule="nki.grid", fix="launch [1]")
+            told = f"a launch grid of {grid}: one program runs here"
+            raise Unsupported(told, rule="nki.grid", where=here(), fix="launch [1]")
         return self
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dgekit.core.dtypes import DtypeInfo, dtype_named
 from dgekit.core.errors import DgeError, Unsupported
-from dgekit.frontends.nki.faults import KernelError
+from dgekit.frontends.nki.faults import KernelError, here
 from dgekit.machine.contents import value_dtype
 
 # nki-dma 1: the enums of nki.isa
@@ -150,7 +150,8 @@ class Operator:
 
     def __call__(self, *_args: Any, **_options: Any) -> NoReturn:
         """Raise Unsupported."""
-        raise Unsupported(f"nki.language.{self.name} computes; only data movement runs here", rule="nki.unsupported")
+        told = f"nki.language.{self.name} computes; only data movement runs here"
+        raise Unsupported(told, rule="nki.unsupported", where=here())
 
     def __repr__(self) -> str:
         return f"nki.language.{self.name}"
@@ -177,6 +178,7 @@ class Absent:
         raise Unsupported(
             f"{self._name} is not part of this tool, which runs data movement only",
             rule="nki.unsupported",
+            where=here(),
             values={"name": self._name},
         )
 
@@ -197,7 +199,7 @@ class Absent:
 
 
 def absent(module: str, name: str) -> Absent:
-    """What a module's `__getattr__` gives for a name it has not; names that tools look for in any module stay missing."""
+    """What a module's `__getattr__` gives for a name it has not; names that tools look for anywhere stay missing."""
     if name.startswith(("_", "pytest")):
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return Absent(f"{module}.{name}")

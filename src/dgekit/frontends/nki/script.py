@@ -10,7 +10,7 @@ import re
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from dgekit.core.choices import Choices
@@ -54,10 +54,11 @@ def run_script(
     `data` is the script's text, `name` its file name; `function` may be left out where the script has one kernel.
     Raises InputError for a script that cannot be loaded, UsageError for arguments that do not fit.
     """
+    code = _compiled(data, name)
     run = KernelRun(generation or DEFAULT, Choices(choices), nki_version, name)
     with installed(folder), run.active():
         try:
-            kernel = _chosen(_loaded(data, name), name, function)
+            kernel = _chosen(_executed(code, name), name, function)
             returned = launch(run, kernel, (), arguments or {}, {})
             run.outputs.update(_outputs(returned))
         except UsageError:
@@ -79,12 +80,9 @@ def trace(
     return run_script(data, name, function, arguments, **options).workload()
 
 
-def _loaded(data: bytes, name: str) -> ModuleType:
-    """The script's namespace; `__name__` is the file's stem, so that its main part does not run."""
-    module = ModuleType(Path(name).stem)
-    vars(module)["__file__"] = name
+def _compiled(data: bytes, name: str) -> CodeType:
     try:
-        code = compile(data, name, "exec", dont_inherit=True)
+        return compile(data, name, "exec", dont_inherit=True)
     except SyntaxError as problem:
         raise InputError(
             f"SyntaxError: {problem.msg}", rule="nki.syntax", where=f"{name}:{problem.lineno or 1}",
@@ -92,6 +90,12 @@ def _loaded(data: bytes, name: str) -> ModuleType:
         ) from None  # fmt: skip
     except (ValueError, RecursionError, MemoryError) as problem:
         raise InputError(f"no Python: {str(problem)[:MESSAGE_LENGTH]}", rule="nki.syntax", where=name) from None
+
+
+def _executed(code: CodeType, name: str) -> ModuleType:
+    """The script's namespace; `__name__` is the file's stem, so that its main part does not run."""
+    module = ModuleType(Path(name).stem)
+    vars(module)["__file__"] = name
     exec(code, vars(module))
     return module
 
