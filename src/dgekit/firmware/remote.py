@@ -18,8 +18,8 @@ from dgekit.core.evt_sem import SEM_INC, register_address
 from dgekit.core.generations import KIB, Generation
 from dgekit.core.routing import chip_view
 from dgekit.core.state import NUM_REGISTERS, StateView
-from dgekit.descriptors.batch import ChannelWork, DescriptorBatch
-from dgekit.descriptors.expand import expand
+from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch
+from dgekit.descriptors.expand import expanded, joined
 from dgekit.descriptors.semaphore import with_semaphore
 from dgekit.patterns.runs import Runs
 from dgekit.words.enums import PARTITION_ADDR_MASK
@@ -62,8 +62,8 @@ class Leg:
     """One leg. `src` and `dst` are SoC addresses, `dst` without the routing bits of the peer; `nbytes` a partition.
 
     `spans` are the first byte and the one after the last of the first partition, source then destination; `rows` the
-    partitions of an engine. `sides` holds the data of each engine of `dmas` (nothing where the leg only signals),
-    `iterations` the turns of the descriptor loop.
+    partitions of an engine. `sides` holds the data of each engine of `dmas`, in parts of equal runs where there are
+    several sizes (nothing where the leg only signals); `iterations` the turns of the descriptor loop.
     """
 
     core: int
@@ -76,7 +76,7 @@ class Leg:
     nbytes: int
     spans: tuple[tuple[int, int], tuple[int, int]]
     rows: int
-    sides: tuple[Sides, ...]
+    sides: tuple[tuple[Sides, ...], ...]
     iterations: tuple[Iteration, ...]
 
     @property
@@ -134,14 +134,16 @@ def read_generate(word: ExtendedRdmaDescGen, state: StateView, generation: Gener
 
 def _blocks(
     src: int, dst: int, chunks: tuple[tuple[int, int], ...], engines: int, generation: Generation
-) -> Iterator[Sides]:
+) -> Iterator[tuple[Sides, ...]]:
     """Contiguous blocks of partitions, engine after engine in the order of the mask (identity swizzle, D77)."""
     rows = generation.partitions // engines
-    sizes = np.repeat(np.array([size for _, size in chunks], np.int64), rows)
+    by_size: dict[int, list[int]] = {}
+    for at, size in chunks:
+        by_size.setdefault(size, []).append(at)
     for block in range(engines):
         partitions = (block * rows + np.arange(rows, dtype=np.int64)) * generation.partition_stride
-        places = np.concatenate([at + partitions for at, _ in chunks])
-        yield Sides(Runs(src + places, sizes), Runs(dst + places, sizes))
+        places = {size: np.concatenate([at + partitions for at in ats]) for size, ats in by_size.items()}
+        yield tuple(Sides(Runs.of(src + at, size), Runs.of(dst + at, size)) for size, at in places.items())
 
 
 def batch_of(leg: Leg, values: Callable[[int], int], generation: Generation, choices: Choices) -> DescriptorBatch:
@@ -152,11 +154,12 @@ def batch_of(leg: Leg, values: Callable[[int], int], generation: Generation, cho
     """
     queue = choices.number("rdma_ring")
     routing_id = leg.peer.routing_id
-    work = [
-        ChannelWork(dma, part.src, _routed(part.dst, routing_id), queue=queue)
-        for dma, part in zip(leg.dmas, leg.sides, strict=False)
+    limit = choices.number("packet_bytes")
+    channels = [
+        joined([_data(dma, part, routing_id, queue, limit, generation) for part in parts])
+        for dma, parts in zip(leg.dmas, leg.sides, strict=False)
     ]
-    data = expand(work, generation, choices.number("packet_bytes"), barrier_last=False)
+    data = DescriptorBatch(tuple(channels))
     everyone = choices.text("rdma_local_sem") == "all16"
     local = register_address(generation, leg.core, SEM_INC, leg.local_sem)
     remote = chip_view(register_address(generation, leg.peer.core, SEM_INC, leg.remote_sem), routing_id)
@@ -165,8 +168,13 @@ def batch_of(leg: Leg, values: Callable[[int], int], generation: Generation, cho
     return with_semaphore(signalled, [(dma, values(dma), remote) for dma in leg.dmas], queue)
 
 
-def _routed(runs: Runs, routing_id: int) -> Runs:
-    return Runs(runs.starts | np.int64(chip_view(0, routing_id)), runs.lengths)
+def _data(dma: int, part: Sides, routing_id: int, queue: int, limit: int, generation: Generation) -> ChannelBatch:
+    """The data BDs of one engine; where all runs have one size, no run is cut at the end of a packet."""
+    target = Runs(part.dst.starts | np.int64(chip_view(0, routing_id)), part.dst.lengths)
+    sizes = np.unique(np.concatenate((part.src.lengths, target.lengths)))
+    size = int(sizes[0])
+    packet = limit // size * size if len(sizes) == 1 and size <= limit else limit
+    return expanded(ChannelWork(dma, part.src, target, queue=queue), generation, packet)
 
 
 # the parts of a word

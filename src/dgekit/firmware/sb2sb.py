@@ -70,7 +70,7 @@ def read_collective(
     dst = dst.moved(dst.start + peer_base(peer.core, generation) + dst_first * stride)
     block = rows // len(dmas)
     sides = [
-        Sides(_rows(src, part * block, block, stride), _rows(dst, part * block, block, stride))
+        (Sides(_rows(src, part * block, block, stride), _rows(dst, part * block, block, stride)),)
         for part in range(len(dmas))
     ]
     return Leg(

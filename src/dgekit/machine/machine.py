@@ -98,7 +98,7 @@ class Machine:
         self._ring_bytes[region.base] = used + -(-size // _RING_ALIGN) * _RING_ALIGN
         return ring
 
-    def validate(self, batch: DescriptorBatch) -> list[Issue]:
+    def validate(self, batch: DescriptorBatch, *, by_processor: bool = False) -> list[Issue]:
         """Everything in a batch that the machine would refuse, at most one finding a leg of each channel.
 
         Covers engines and queues, packet rules, ring size, arithmetic, and every address of both legs. With
@@ -111,7 +111,7 @@ class Machine:
             issues += validate_channel(
                 channel, self.generation, self.memory, limits, self._ring_size, written, self._choices
             )
-            partial = partial_block(channel) if self._rdm else None
+            partial = partial_block(channel) if self._rdm and not by_processor else None
             if partial is not None:
                 issues.append(partial.as_issue())
         return issues

@@ -84,7 +84,7 @@ class RemoteCopier:
             )
         self._withdraw(built)
         rdma.start(built.leg, built.streams, machine.generation, self._choices, events)
-        faults = machine.validate(built.batch)
+        faults = machine.validate(built.batch, by_processor=True)
         if faults:
             first = faults[0]
             raise LoweringError(

@@ -164,6 +164,8 @@ def _completion_info(s: Subject) -> Iterator[Finding]:
     "isa.4.8.engine_mask", "The engine mask names 1, 2, 4, 8 or 16 engines.", source="4.8", evidence="M/I", words=_GEN
 )
 def _engine_mask(s: Subject) -> Iterator[Finding]:
+    if s.choices.text("imm_val_field") == "register":
+        return  # the word names a register that holds the mask
     mask = int(s.word.dma_engine_mask)
     engines = mask.bit_count()
     if engines not in RDMA_ENGINE_COUNTS or mask > DMA_ENGINE_MASK:
