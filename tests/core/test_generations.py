@@ -182,6 +182,12 @@ MATRIX = {  # pipeline 9 and rings 8, one column a generation
     "has_psum": (1, 1, 1, 1, 0),
     "check_ring_id": (1, 0, 0, 0, 0),
     "strong_order_write": (0, 1, 1, 1, 1),
+    "cce_max_bytes": (4096, 8192, 8192, 8192, 8192),  # cce 5.1, CHOICE-42; MAVERICK has no compute path
+    "cce_tx_cap": (128, 65, 65, 65, 65),
+    "has_cce": (1, 1, 1, 1, 0),
+    "has_combo": (0, 1, 1, 1, 1),
+    "has_notification_mask": (0, 0, 1, 1, 0),
+    "has_cce_registers": (0, 0, 1, 1, 0),
     "availability_base": (0, 0x5DA0, 0x5FE0, 0x5FE0, 0),
 }
 

@@ -41,6 +41,7 @@ def in_ring(channel, ring_id, first_slot=0, ring_length=4096):
     ],
 )
 def test_single_chunk_examples(name, ring_id, arguments, options):
+    assert (host_chunks(*arguments, **options).dma, host_chunks(*arguments, **options).queue) == (0, 0)
     assert in_ring(host_chunks(*arguments, **options), ring_id) == (golden(name, "M2S"), golden(name, "S2M"))
 
 

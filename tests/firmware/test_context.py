@@ -77,6 +77,7 @@ def test_no_dma_and_no_queue():
 def test_queues_go_round():
     state = StateView(dma_config=0x0024_FFFF)
     assert [queue_of(state, slot) for slot in range(4)] == [2, 5, 2, 5]
+    assert queue_of(state) == 2
 
 
 def test_packet_bytes_of_a_class():

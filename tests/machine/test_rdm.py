@@ -91,6 +91,16 @@ def test_ring_ids_are_overwritten_and_wrap(rdm, sent):
     assert (rdm.ring_id(5, "M2S"), rdm.get("ringid_reset")) == (3, 0)
 
 
+@pytest.mark.parametrize(("queue", "register", "bits"), [(0, "", 0), (15, "", 30), (16, "_1", 0), (23, "_1", 14)])
+def test_two_registers_hold_the_first_ring_ids(rdm, queue, register, bits):
+    """rings 2.12: two bits a queue, 16 queues in the first register."""
+    rdm.put("ringid_initial", 0)
+    rdm.put("ringid_initial_1", 0)
+    rdm.put(f"ringid_initial{register}", 2 << bits)
+    rdm.put("ringid_reset", 0xFFFFFF)
+    assert [other for other in range(24) if rdm.ring_id(other, "S2M") == 2] == [queue]
+
+
 def test_ring_ids_stay_without_the_enable_bit(rdm, sent):
     rdm.push(5, "M2S", b"\xff" * 64)
     assert sent[0][1] == b"\xff" * 64

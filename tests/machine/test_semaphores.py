@@ -3,7 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgekit.core.errors import MemoryFault, Unspecified, UsageError
-from dgekit.core.evt_sem import EVENT, SEM_DEC, SEM_INC, SEM_READ, SEM_SET
+from dgekit.core.evt_sem import EVENT, REGISTER_BYTES, SEM_DEC, SEM_INC, SEM_READ, SEM_SET
+from dgekit.core.state import NUM_SEMAPHORES
 from dgekit.machine.semaphores import Change, Semaphores, window_error
 
 
@@ -11,11 +12,12 @@ def test_windows_are_the_specs(rings):
     spec = rings["memory_map"]["v3"]["evt_sem"]
     names = {"event": EVENT, "sem_read": SEM_READ, "sem_set": SEM_SET, "sem_inc": SEM_INC, "sem_dec": SEM_DEC}
     assert {name: int(spec[name], 16) for name in names} == names
-    assert (spec["count"], spec["stride"]) == (256, 4)
+    assert (spec["count"], spec["stride"]) == (NUM_SEMAPHORES, REGISTER_BYTES)
 
 
 def test_set_add_read_and_list():
     semaphores = Semaphores()
+    assert [semaphores.read(255), semaphores.event(0), semaphores.event(255)] == [0, 0, 0]
     semaphores.set(10, 5)
     assert semaphores.add(10, -7) == Change(10, 5, -2)
     assert semaphores.read(10) == -2

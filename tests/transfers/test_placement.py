@@ -26,6 +26,9 @@ def sbuf(name, shape, dtype=FP32, **pins):
 def test_hbm_goes_upward_from_0x10000000_in_steps_of_4_kib():
     placed = place([hbm("a", (3,)), hbm("b", (1024,)), hbm("c", (1,))], CAYMAN)
     assert [placed[n].address for n in "abc"] == [0x10000000, 0x10001000, 0x10002000]
+    pinned = place([hbm("p", (3,), address=0x10000004)], CAYMAN)["p"]
+    assert [(t.partition, t.offset, t.stride) for t in (placed["a"], pinned)] == [(0, 0, 0)] * 2
+    assert pinned.rows(CAYMAN.active_bytes) == ((0x10000004, 0, 12),)
 
 
 def test_sbuf_goes_upward_in_every_partition_in_steps_of_64_bytes():

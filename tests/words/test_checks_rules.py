@@ -194,6 +194,8 @@ CASES = [
          clean=put(SCATTER, src_idx_start_addr=Addr4Immediate(addr_immediate=0x2000000))),
     Case("isa.4.3.index_place", put(SCATTER, dst_idx_start_addr=Addr4Immediate(addr_immediate=0x800000)),
          clean=put(SCATTER, dst_idx_start_addr=Addr4Reg(regnum=7))),
+    Case("isa.4.3.index_place", put(SCATTER, dst_idx_start_addr=Addr4Immediate(addr_immediate=0x40000)),
+         values={"offset": 0x40000, "bits_28_18": 1}, clean=put(SCATTER, dst_idx_start_addr=Addr4Immediate(addr_immediate=0x3FFFC))),
     Case("isa.4.3.scatter_add", put(SCATTER, flags__non_unique_dst_idx=0), "warning", {"non_unique_dst_idx": 0}, clean=SCATTER),
     Case("isa.4.3.scatter_add", put(SCATTER, flags__indirect_mode=0), "warning", clean=SCATTER),
     Case("isa.8.23.has_dma_indirect_valid_idx_start_addr", SCATTER, "unspecified", clean=GATHER),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dgekit.core.dtypes import Dtype
-from dgekit.words.enums import MAX_INDICES_PER_LEG, ComputeOp, IndirectDim, IndirectMode
+from dgekit.words.enums import MAX_INDICES_PER_LEG, PARTITION_OFFSET_BITS, ComputeOp, IndirectDim, IndirectMode
 from dgekit.words.legs import Leg, dtype_bits, legs
 from dgekit.words.rules import Finding, Subject, rule
 from dgekit.words.rules_address import addr4_immediate
@@ -212,11 +212,12 @@ def _index_place(s: Subject) -> Iterator[Finding]:
     for leg in active_legs(s):
         name = f"{leg.name}_idx_start_addr"
         offset = addr4_immediate(getattr(s.word, name))
-        if offset is not None and offset >> 18:
+        above = (offset or 0) >> PARTITION_OFFSET_BITS
+        if above:
             yield Finding(
-                f"{name} {offset:#x} is not in SBUF partition 0: bits 28:18 are {offset >> 18:#x}",
+                f"{name} {offset:#x} is not in SBUF partition 0: bits 28:18 are {above:#x}",
                 name,
-                {"offset": offset, "bits_28_18": offset >> 18},
+                {"offset": offset, "bits_28_18": above},
                 "put the indices into partition 0 of SBUF",
             )
 
