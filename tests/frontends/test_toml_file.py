@@ -125,6 +125,18 @@ def test_a_reduce_names_its_sources() -> None:
     assert isinstance(transfer, Transfer)
     assert transfer.srcs == (Access("x"), Access("x", 8)) and transfer.src == Access("x")
     assert (transfer.compute, transfer.scales, transfer.constant, transfer.accum) == ("fma", (1.0, 0.5), 2.0, "float32")
+    assert (transfer.dst, transfer.dsts, transfer.seed, transfer.constant_dtype) == (Access("y"), (), None, "")
+
+
+def test_a_reduce_may_have_several_destinations() -> None:
+    text = TENSORS + (
+        '[[transfers]]\nop = "reduce"\nsrcs = ["x"]\ndsts = ["y", { tensor = "x", offset = 8 }]\ncompute = "max"\n'
+        'constant = -1\nconstant_dtype = "i32"\nseed = 7\n'
+    )
+    (transfer,) = loads(text.replace('"i32"', '"int32"')).items
+    assert isinstance(transfer, Transfer)
+    assert (transfer.dst, transfer.dsts) == (Access("y"), (Access("y"), Access("x", 8)))
+    assert (transfer.constant, transfer.constant_dtype, transfer.seed) == (-1.0, "int32", 7)
 
 
 def test_machine_state() -> None:

@@ -122,6 +122,10 @@ def test_scatter_add(generation: str, mode: str, src_space: str, dst_space: str,
     if mode == "hwdge":
         world.expect_untouched(done)
         return
+    if generation == "MAVERICK":  # nothing is known of its compute path (cce 8)
+        world.expect_untouched(done)
+        assert [issue.rule for issue in done.issues if issue.severity == "error"] == ["cce.5.1"]
+        return
     assert done.ok, done.issues
     to = (indices[0].astype(np.int64)[:, None] * COLS + np.arange(COLS)).ravel()
     assert world.flat("table").tobytes() == added(world.before["table"], to, world.before["data"]).tobytes()

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 from dgekit.core.errors import UsageError
 from dgekit.descriptors.batch import U32, ChannelBatch, DescriptorBatch
 from dgekit.descriptors.decode import Leg, bd_line, bd_to_json
+from dgekit.export.reduction import reduction_to_json
 from dgekit.export.run_json import micro_op_to_json
 from dgekit.firmware.values import DgeShape, Plan, ShapePair
 from dgekit.machine.results import RunResult, TransferResult
@@ -79,6 +80,8 @@ def _at(result: TransferResult, stage: Stage) -> list[Any]:
         case "shape":
             return [_pair(outcome.pair) for outcome in result.outcomes if outcome.pair is not None]
         case "plan":
+            if result.kind == "reduce":
+                return [reduction_to_json(result)] if result.computes else []
             return [_plan(outcome.plan) for outcome in result.outcomes if outcome.plan is not None]
         case "program":
             return [micro_op_to_json(op) for op in result.program]

@@ -14,7 +14,7 @@ from dgekit.core.generations import DEFAULT, generation_named
 from dgekit.core.routing import MAX_CHIP_ID
 from dgekit.core.state import NUM_REGISTERS, NUM_SEMAPHORES, NUM_SHAPE_REGISTERS, REG_DMA_CONFIG, REG_FEATURE_FLAGS
 from dgekit.frontends.kinds import Array, Boolean, Either, Integer, Key, Mapping, Number, Parsed, Section, Text
-from dgekit.transfers.transfer import ENGINES, MODES, OPS
+from dgekit.transfers.transfer import ENGINES, MODES, OPS, REDUCTIONS, UPDATES
 from dgekit.words.enums import WORD_SIZE
 
 INITS = ("arange", "zeros", "ones", "random")
@@ -23,6 +23,7 @@ MAX_EXTENT = 1 << 40
 MAX_INDEX_TABLE = 0xFFFF
 U32 = (1 << 32) - 1
 I32 = (1 << 31) - 1
+_FAR = 64  # sources: a list that is a little too long gets the packet's own refusal
 
 _semaphore = Integer(0, NUM_SEMAPHORES - 1)
 _register = Integer(0, NUM_REGISTERS - 1)
@@ -128,18 +129,25 @@ TRANSFER = Section(
         Key("wait", Array(WAIT), "conditions for its start"),
         Key("indices", _access, "u32 row indices (gather, scatter, gather_transpose)"),
         Key("oob", Text(("error", "skip")), "what an out-of-range index does: nothing moves, or its row is skipped"),
-        Key("accumulate", Text(("add",)), "add to the destination instead of replacing it (copy, gather, scatter)"),
+        Key(
+            "accumulate",
+            Text(UPDATES),
+            "update the destination with what is read instead of replacing it (copy, gather, scatter)",
+        ),
         Key("non_unique_dst_idx", Boolean(), "several indices may hit one row (scatter)"),
         Key("src_bound", BOUND, "bounds check on the source"),
         Key("dst_bound", BOUND, "bounds check on the destination"),
         Key("priority", Integer(0, 4), "priority class; 0 is the default class", 0),
         Key("queue", _name, "queue name; absent: by engine and mode (D84)"),
         Key("engine", Text(ENGINES), "engine that triggers it; transfers of one engine run in order", "pool"),
-        Key("srcs", Array(_access, 1, 32), "sources (reduce)"),
-        Key("compute", Text(("add", "fma", "min", "max")), "operation (reduce)"),
-        Key("scales", Array(Number(), 1, 32), "one factor a source (reduce, fma)"),
+        Key("srcs", Array(_access, 1, _FAR), "sources, in order, 32 at most (reduce)"),
+        Key("dsts", Array(_access, 1, _FAR), "destinations that all get the result, instead of dst (reduce)"),
+        Key("compute", Text(REDUCTIONS), "operation (reduce)"),
+        Key("scales", Array(Number(), 1, _FAR), "one factor a source (reduce, fma)"),
         Key("constant", Number(), "constant operand (reduce, min and max)"),
-        Key("accum", _name, "accumulation type (reduce)"),
+        Key("constant_dtype", _name, "its element type; absent: the accumulator's, or float32 (reduce)"),
+        Key("accum", _name, "accumulation type; absent: by operation and types (reduce)"),
+        Key("seed", _word32, "seed of stochastic rounding; absent: to nearest (reduce)"),
         Key(
             "word",
             Parsed(Text(what="a word as hex digits"), _words),

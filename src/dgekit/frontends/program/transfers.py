@@ -14,7 +14,7 @@ from dgekit.transfers.transfer import Access, Bound, Item, RawWords, Transfer, W
 from dgekit.words.enums import WORD_SIZE, Opcode
 
 INDIRECT_OPS = ("gather", "scatter", "gather_transpose")
-REDUCE_KEYS = ("srcs", "compute", "scales", "constant", "accum")
+REDUCE_KEYS = ("srcs", "dsts", "compute", "scales", "constant", "constant_dtype", "accum", "seed")
 OPS_OF_KEY: Mapping[str, tuple[str, ...]] = {
     "src": ("copy", "transpose", *INDIRECT_OPS),
     "indices": INDIRECT_OPS,
@@ -85,12 +85,15 @@ def _transfer(name: str, table: dict[str, Any], written: dict[str, Any], place: 
     op: str = table["op"]
     _refuse_foreign_keys(op, written, place)
     _refuse_missing_keys(op, table, place)
-    srcs = tuple(_access(value, place.key("srcs").item(k), known) for k, value in enumerate(table["srcs"] or ()))
+    srcs, dsts = (
+        tuple(_access(value, place.key(key).item(k), known) for k, value in enumerate(table[key] or ()))
+        for key in ("srcs", "dsts")
+    )
     return Transfer(
         name=name,
         op=table["op"],
         src=srcs[0] if srcs else _access(table["src"], place.key("src"), known),
-        dst=_access(table["dst"], place.key("dst"), known),
+        dst=dsts[0] if dsts else _access(table["dst"], place.key("dst"), known),
         mode=table["mode"],
         semaphore=table["semaphore"],
         increment=1 if table["increment"] is None else table["increment"],
@@ -105,10 +108,13 @@ def _transfer(name: str, table: dict[str, Any], written: dict[str, Any], place: 
         queue=table["queue"] or "",
         engine=table["engine"],
         srcs=srcs,
+        dsts=dsts,
         compute=table["compute"] or "",
         scales=table["scales"] or (),
         constant=table["constant"],
-        accum=_accum(table["accum"], place.key("accum")),
+        constant_dtype=_type_name(table["constant_dtype"], place.key("constant_dtype")),
+        accum=_type_name(table["accum"], place.key("accum")),
+        seed=table["seed"],
         where=str(place),
     )
 
@@ -127,18 +133,16 @@ def _refuse_foreign_keys(op: str, written: dict[str, Any], place: Place) -> None
 
 
 def _refuse_missing_keys(op: str, table: dict[str, Any], place: Place) -> None:
-    needed = ["dst", "srcs", "compute"] if op == "reduce" else ["src", "dst"]
+    needed = ["srcs", "compute"] if op == "reduce" else ["src", "dst"]
+    if op == "reduce":
+        if table["dst"] is not None and table["dsts"] is not None:
+            raise place.key("dsts").error("conflict", "`dst` and `dsts` both say where it writes", fix="give one")
+        needed.append("dsts" if table["dsts"] is not None else "dst")
     if op in INDIRECT_OPS:
         needed.append("indices")
     for key in needed:
         if table[key] is None:
             raise place.error("missing", f"op = {op} needs `{key}`", fix=f"add {key}")
-    if table["scales"] and len(table["scales"]) != len(table["srcs"]):
-        raise place.key("scales").error(
-            "value",
-            f"{len(table['scales'])} scales for {len(table['srcs'])} sources",
-            values={"scales": len(table["scales"]), "srcs": len(table["srcs"])},
-        )
 
 
 def _access(value: Any, place: Place, known: frozenset[str]) -> Access:
@@ -178,7 +182,7 @@ def _bound(table: dict[str, Any] | None) -> Bound | None:
     return Bound(table["register"], table["limit"], table["notify"]) if table else None
 
 
-def _accum(name: str | None, place: Place) -> str:
+def _type_name(name: str | None, place: Place) -> str:
     if name is None:
         return ""
     try:
