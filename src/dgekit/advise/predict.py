@@ -14,54 +14,20 @@ from dgekit.advise.cost import Band, Cost, Word, cost_of_words, loads_of, path_o
 from dgekit.advise.facts import Path, facts_of, has_facts
 from dgekit.advise.needs import Needs
 from dgekit.advise.preview import Preview
-from dgekit.advise.rings import QUEUE_LIMIT, SEMAPHORE_WRITES, estimate_a, estimate_b, queue_limit_issues
+from dgekit.advise.ring_bytes import EngineUse, RingBytes, engine_uses, raw_ring_memory, ring_memory
+from dgekit.advise.rings import QUEUE_LIMIT, SEMAPHORE_WRITES, queue_limit_issues
 from dgekit.advise.sizes import Sizes, sizes_of
 from dgekit.advise.timeline import Span, Step, schedule
 from dgekit.core.choices import Choices, Value
 from dgekit.core.errors import Issue
 from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import DescriptorBatch, PacketKind
-from dgekit.descriptors.bd import BD_BYTES
-from dgekit.descriptors.summary import data_bytes
 from dgekit.firmware.values import Backend
 from dgekit.machine.prepare import Prepared
-from dgekit.transfers.placement import Placement
 from dgekit.transfers.queues import STATIC_QUEUE, queue_name
-from dgekit.transfers.transfer import MODES, Access, Mode, RawWords, SemaphoreStep, Transfer, Workload
+from dgekit.transfers.transfer import MODES, Mode, RawWords, SemaphoreStep, Transfer, Workload
 
 CHOSEN_MODES: tuple[Mode, ...] = tuple(mode for mode in MODES if mode != "unknown")
-
-
-@dataclass(frozen=True, slots=True)
-class RingBytes:
-    """HBM that a transfer's descriptors take when the host expands them, in bytes; `exact` 0: it has no expansion."""
-
-    estimate_a: int = 0
-    estimate_b: int = 0
-    exact: int = 0
-
-    def __add__(self, other: RingBytes) -> RingBytes:
-        return RingBytes(
-            self.estimate_a + other.estimate_a, self.estimate_b + other.estimate_b, self.exact + other.exact
-        )
-
-    def to_json(self) -> dict[str, int]:
-        """The `ring_bytes` object."""
-        return {"estimate_a": self.estimate_a, "estimate_b": self.estimate_b, "exact": self.exact}
-
-
-@dataclass(frozen=True, slots=True)
-class EngineUse:
-    """What one DMA engine gets of a transfer: BDs of both legs, bytes of the source leg."""
-
-    engine: int
-    m2s: int
-    s2m: int
-    nbytes: int
-
-    def to_json(self) -> dict[str, int]:
-        """The entry of `per_engine`, as a run has it."""
-        return {"engine": self.engine, "m2s": self.m2s, "s2m": self.s2m, "bytes": self.nbytes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +153,7 @@ def predict(workload: Workload, choices: Choices | None = None, modes: Sequence[
             continue
         row = predicted(item, preview, number, modes)
         found.append(row)
-        steps.append(_step(row, needs.of(number, item)))
+        steps.append(step_of(row, needs.of(number, item)))
     time, spans = _time(steps, generation, workload.state.semaphores)
     carveout = preview.session.state_for(0, {}).carveout
     queues = _queues(found)
@@ -217,9 +183,10 @@ def predicted(item: Transfer | RawWords, preview: Preview, number: int = 0, mode
     """One item on its preview's device, in its own mode, and in `modes` beside it."""
     own = _one(item, preview, number)
     if isinstance(item, RawWords):
-        return replace(own, rings=_raw_rings(own), ring_use=own.engines)
+        return replace(own, rings=raw_ring_memory(own.sizes, own.descriptors), ring_use=own.engines)
     static = own if item.mode == "none" else _one(replace(item, mode="none"), preview, number)
-    rings, use = _rings(item, static, preview.session.placement, preview.session.generation)
+    session = preview.session
+    rings, use = ring_memory(item, static.engines, static.sizes, session.placement, session.generation)
     own = replace(own, rings=rings, ring_use=use)
     others: dict[str, Predicted] = {}
     for mode in modes:
@@ -258,18 +225,6 @@ def _one(item: Transfer | RawWords, preview: Preview, number: int) -> Predicted:
     )
 
 
-def engine_uses(batch: DescriptorBatch) -> tuple[EngineUse, ...]:
-    """BDs and bytes by engine."""
-    m2s: Counter[int] = Counter()
-    s2m: Counter[int] = Counter()
-    nbytes: Counter[int] = Counter()
-    for channel in batch.channels:
-        m2s[channel.dma] += len(channel.m2s)
-        s2m[channel.dma] += len(channel.s2m)
-        nbytes[channel.dma] += data_bytes(channel)
-    return tuple(EngineUse(dma, m2s[dma], s2m[dma], nbytes[dma]) for dma in sorted(m2s))
-
-
 def _data_packets(batch: DescriptorBatch) -> int:
     return sum(int((channel.packets["kind"] != PacketKind.SEMAPHORE).sum()) for channel in batch.channels)
 
@@ -289,72 +244,9 @@ def _signals(entry: Prepared) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _step(row: Predicted, after: tuple[int, ...]) -> Step:
+def step_of(row: Predicted, after: tuple[int, ...] = ()) -> Step:
+    """The step of a transfer in the program's timeline; `after` are the steps whose bytes it needs."""
     return Step(row.item.engine, row.path, row.queue, row.words, row.item.wait, row.signals, after)
-
-
-# ring memory
-
-
-def _rings(
-    transfer: Transfer, static: Predicted, placement: Placement, generation: Generation
-) -> tuple[RingBytes, tuple[EngineUse, ...]]:
-    """Ring memory by both estimates and by expansion; every DMA ends with a write from each engine (nki-dma 7)."""
-    source_runs, dest_runs = _runs_of(transfer, static, placement)
-    a = sum(estimate_a(source, dest_runs) for source in source_runs)
-    b = sum(estimate_b(source, dest_runs) for source in source_runs)
-    if not static.works:
-        return RingBytes(a * BD_BYTES, b * BD_BYTES), ()
-    use = _with_writes(static.engines, transfer, generation)
-    exact = sum(one.m2s + one.s2m for one in use)
-    return RingBytes(a * BD_BYTES, b * BD_BYTES, exact * BD_BYTES), use
-
-
-def _with_writes(engines: Sequence[EngineUse], transfer: Transfer, generation: Generation) -> tuple[EngineUse, ...]:
-    """The engines with a semaphore BD on each leg, which static expansion has only where the transfer signals.
-
-    A NEFF's entry may be several transfers, of which the last one signals (D33).
-    """
-    if transfer.semaphore is not None or transfer.num_queues is not None:
-        return tuple(engines)
-    found = {use.engine: use for use in engines}
-    for queue in range(transfer.num_queues or generation.engines):
-        dma = queue % generation.engines
-        use = found.get(dma, EngineUse(dma, 0, 0, 0))
-        found[dma] = replace(use, m2s=use.m2s + 1, s2m=use.s2m + 1)
-    return tuple(found[dma] for dma in sorted(found))
-
-
-def _runs_of(transfer: Transfer, static: Predicted, placement: Placement) -> tuple[list[int], int]:
-    """Contiguous pieces of each source and of the destination, as both estimates count them.
-
-    A pattern counts as it is written, all dimensions but the innermost (neff 3b); a whole tensor by its pieces. What
-    has no such form (indices, transposes) counts its descriptors.
-    """
-    if transfer.op in ("copy", "reduce"):
-        sources = transfer.srcs or (transfer.src,)
-        return [pieces(access, placement) for access in sources], pieces(transfer.dst, placement)
-    counted = static.sizes
-    return [max(1, counted.m2s)], max(1, counted.s2m)
-
-
-def pieces(access: Access, placement: Placement) -> int:
-    """Contiguous pieces of an access by its sizes: rows of a pattern, partitions of a whole tensor in SBUF."""
-    if access.pattern is None:
-        placed = placement.find(access.tensor)
-        return placed.tensor.shape[0] if placed.in_sbuf and not placed.tensor.linear else 1
-    count = 1
-    for _, extent in access.pattern[:-1]:
-        count *= extent
-    if access.pattern and access.pattern[-1][0] != 1:
-        count *= access.pattern[-1][1]
-    return count
-
-
-def _raw_rings(own: Predicted) -> RingBytes:
-    """A word given raw has no static form: what it moves is counted."""
-    m2s, s2m = max(1, own.sizes.m2s), max(1, own.sizes.s2m)
-    return RingBytes(estimate_a(m2s, s2m) * BD_BYTES, estimate_b(m2s, s2m) * BD_BYTES, own.descriptors * BD_BYTES)
 
 
 # queues

@@ -9,6 +9,7 @@ a semaphore pair on every hardware queue of the entry.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -66,13 +67,14 @@ def queue_limit_issues(name: str, fullest: int, spread: int, where: str) -> list
 class QueueRings:
     """What the entries of one queue (or queue instance) put on its rings; descriptors unless a name says bytes.
 
-    `uncounted` are movements that `exact` leaves out, by reason.
+    `uncounted` are movements that `exact` leaves out, by reason; `nbytes` what all movements read.
     """
 
     name: str
     queue: Queue | None
     entries: int = 0
     movements: int = 0
+    nbytes: int = 0
     estimate_a: int = 0
     estimate_b: int = 0
     uncounted: Counter[str] = field(default_factory=Counter)
@@ -213,6 +215,7 @@ class _Shape(NamedTuple):
 
     estimate_a: int
     estimate_b: int
+    nbytes: int
     segments: tuple[Segment, ...]
     reason: str = ""
     from_reach: int = 0
@@ -273,6 +276,7 @@ class RingCounter:
                 shape = self._remember(key, self._shape(row, desc, 0, 0))
             row.estimate_a += shape.estimate_a
             row.estimate_b += shape.estimate_b
+            row.nbytes += shape.nbytes
             if shape.from_reach or shape.to_reach:
                 offsets = desc.get("from_off", 0) % stride, desc.get("to_off", 0) % stride
                 if offsets[0] + shape.from_reach > stride or offsets[1] + shape.to_reach > stride:
@@ -292,25 +296,26 @@ class RingCounter:
     def _shape(self, row: QueueRings, desc: Mapping[str, Any], from_offset: int, to_offset: int) -> _Shape:
         parts = desc["from_arr"] if desc.get("from_arr") else (desc,)
         to_runs = 0
-        a = b = 0
+        a = b = nbytes = 0
         instance = row.num_queues if row.name not in self.queues else 1
         for part in parts:
             from_runs = _runs(part["from_sizes"])
             to_runs = _runs(part.get("to_sizes") or desc.get("to_sizes") or part["from_sizes"])
             a += estimate_a(from_runs, to_runs)
             b += estimate_b(from_runs, to_runs, instance)
+            nbytes += math.prod(part["from_sizes"])
         reason = self._reason(desc)
         if reason:
-            return _Shape(a, b, (), reason)
+            return _Shape(a, b, nbytes, (), reason)
         src = Side(_dims(desc, "from"), desc["from"] in self._on_chip, from_offset)
         dst = Side(_dims(desc, "to"), desc["to"] in self._on_chip, to_offset)
         if desc["from_sizes"] != desc["to_sizes"] and _nbytes(src) != _nbytes(dst):
-            return _Shape(a, b, (), "the two sides do not hold the same bytes")
+            return _Shape(a, b, nbytes, (), "the two sides do not hold the same bytes")
         try:
             segments = copy_segments(src, dst, self._machine(row.num_queues))
         except DgeError as problem:
-            return _Shape(a, b, (), problem.message)
-        return _Shape(a, b, segments, "", self._reach(src), self._reach(dst))
+            return _Shape(a, b, nbytes, (), problem.message)
+        return _Shape(a, b, nbytes, segments, "", self._reach(src), self._reach(dst))
 
     def _reason(self, desc: Mapping[str, Any]) -> str:
         """Why a movement has no exact count; empty when it has one."""
@@ -321,10 +326,8 @@ class RingCounter:
             return "a copy with several sources"
         if desc.get("from") not in self.variables or desc.get("to") not in self.variables:
             return "a side names no variable of this subgraph"
-        for sizes, steps in (
-            (desc["from_sizes"], desc.get("from_steps")),
-            (desc.get("to_sizes"), desc.get("to_steps")),
-        ):
+        for side in ("from", "to"):
+            sizes, steps = desc.get(f"{side}_sizes"), desc.get(f"{side}_steps")
             if sizes is None or len(steps or (1,)) != len(sizes):
                 return "sizes or steps of a side are not given"
         if desc.get("from_dtype", "uint8") != desc.get("to_dtype", "uint8"):
@@ -394,7 +397,4 @@ def _dims(desc: Mapping[str, Any], side: str) -> tuple[tuple[int, int], ...]:
 
 
 def _nbytes(side: Side) -> int:
-    found = 1
-    for _, count in side.dims:
-        found *= count
-    return found
+    return math.prod(count for _, count in side.dims)

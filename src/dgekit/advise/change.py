@@ -1,0 +1,95 @@
+"""A change of a program: other items in the place of some, with the tensors they need; and what it does to the time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from dgekit.advise.cost import Band
+from dgekit.advise.predict import Predicted, Prediction, predicted, step_of, time_of
+from dgekit.advise.preview import Preview, reads
+from dgekit.advise.ring_bytes import RingBytes
+from dgekit.advise.timeline import Step
+from dgekit.core.choices import Choices
+from dgekit.core.errors import DgeError
+from dgekit.transfers.transfer import Item, Tensor, Transfer, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`items` stand in the place of the items with those numbers (none: the item is left out); `tensors` are new."""
+
+    items: Mapping[int, tuple[Transfer, ...]]
+    tensors: tuple[Tensor, ...] = ()
+
+    def applied(self, workload: Workload) -> Workload:
+        """The program with the change made.
+
+        A new tensor stands beside the old one: what else used the old one is left as it was.
+        """
+        items: list[Item] = []
+        for number, item in enumerate(workload.items):
+            items += self.items.get(number, (item,))
+        return replace(workload, tensors=(*workload.tensors, *self.tensors), items=tuple(items))
+
+    def joined(self, other: Change) -> Change:
+        """Both changes, of different items."""
+        return Change({**self.items, **other.items}, (*self.tensors, *other.tensors))
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change leads to: the program's time, and the ring memory of static expansion it adds."""
+
+    time_ns: Band
+    rings: RingBytes
+    rows: Mapping[int, tuple[Predicted, ...]] = field(default_factory=dict)
+
+
+def effect_of(change: Change, prediction: Prediction, choices: Choices) -> Effect | None:
+    """The program's time with a change, whose items only are lowered again; None where one cannot be lowered."""
+    workload = prediction.workload
+    rows: dict[int, tuple[Predicted, ...]] = {}
+    try:
+        preview = Preview(_needed(change, workload), choices)
+        for number, items in change.items.items():
+            rows[number] = tuple(predicted(item, preview, number) for item in items)
+    except DgeError:
+        return None
+    if not all(row.works for group in rows.values() for row in group):
+        return None
+    time = time_of(_steps(prediction.steps, rows), prediction.generation, workload.state.semaphores)
+    if time is None:
+        return None
+    return Effect(time, sum((row.rings for group in rows.values() for row in group), RingBytes()), rows)
+
+
+def _needed(change: Change, workload: Workload) -> Workload:
+    """The workload of the changed items alone, with the tensors they name."""
+    items = tuple(item for group in change.items.values() for item in group)
+    names = {access.tensor for item in items for access in (*reads(item), item.dst)}
+    tensors = tuple(tensor for tensor in (*workload.tensors, *change.tensors) if tensor.name in names)
+    return replace(workload, tensors=tensors, items=items)
+
+
+def _steps(steps: tuple[Step, ...], rows: Mapping[int, tuple[Predicted, ...]]) -> list[Step]:
+    """The steps of the changed program; who needed an item needs the last one that stands in its place.
+
+    An item left out is part of one that stands elsewhere: who needed it needs that one.
+    """
+    stand_in = next((number for number, group in rows.items() if group), 0)
+    places: dict[int, int] = {}
+    found: list[tuple[int, Step]] = []
+    for number, step in enumerate(steps):
+        group = rows.get(number)
+        if group is None:
+            found.append((number, step))
+        else:
+            found += [(number, step_of(row, step.after if n == 0 else ())) for n, row in enumerate(group)]
+        places[number] = len(found) - 1 if group or group is None else -1
+    for number, place in places.items():
+        if place < 0:
+            places[number] = places[stand_in]
+    return [
+        replace(step, after=tuple(sorted({places[n] for n in step.after} - {at}))) for at, (_, step) in enumerate(found)
+    ]
