@@ -45,6 +45,10 @@ WRONG = [
     (neff([entry(copy(to_sizes=[16, 16]))]), "neff.pattern", "error", "dma[0].desc[0].to"),
     (neff([entry({"from": "x", "from_sizes": [1]})]), "neff.missing", "error", "dma[0].desc[0]"),
     (neff([entry()]), "neff.missing", "error", "dma[0]"),
+    (
+        neff([entry({"op": "add", "from_arr": [{"from": "x", "from_sizes": [4]}] * 17, "to": "y", "to_sizes": [4]})]),
+        "dec.D36", "advice", "dma[0].desc[0]",
+    ),
     (neff([entry(copy(), queue="p")]), "neff.queue", "error", "dma[0]"),
     (neff([{**entry(copy()), "id": "0"}]), "neff.type", "error", "dma[0].id"),
     (neff([entry(copy(from_dtype="float32"))]), "neff.dtype", "unspecified", "dma[0].desc[0]"),

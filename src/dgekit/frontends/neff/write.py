@@ -7,6 +7,7 @@ import tarfile
 import zlib
 from collections.abc import Mapping
 
+from dgekit.core.errors import EncodeError
 from dgekit.frontends.neff.header import HEADER_SIZE, MD5_VERSION, HeaderValue, encode_header, package_hash
 
 DEFAULT_VALUES: Mapping[str, HeaderValue] = {
@@ -29,7 +30,7 @@ def build_neff(
     """A NEFF of these members; a name that ends in `/` is a directory.
 
     `header` overrides field values; size and hash are computed unless given.
-    Raises EncodeError for a header value that does not fit.
+    Raises EncodeError for a header value or a name that does not fit.
     """
     payload = _tar(members)
     if compress:
@@ -52,7 +53,15 @@ def _tar(members: Mapping[str, bytes]) -> bytes:
             entry.size = len(content)
             entry.type = tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
             entry.mode = _DIRECTORY_MODE if name.endswith("/") else _MODE
-            archive.addfile(entry, io.BytesIO(content))
+            try:
+                archive.addfile(entry, io.BytesIO(content))
+            except ValueError as problem:  # ustar: 100 characters, or 155 more of folders before them
+                raise EncodeError(
+                    f"{name[:60]}... is no name for an archive member: {problem}",
+                    rule="neff.name",
+                    where=name[:60],
+                    values={"characters": len(name)},
+                ) from None
     return buffer.getvalue()
 
 
