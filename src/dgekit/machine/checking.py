@@ -8,7 +8,7 @@ from dgekit.core.choices import Choices
 from dgekit.core.errors import Issue
 from dgekit.core.generations import Generation
 from dgekit.machine.prepare import Lowering, Prepared, prepare
-from dgekit.transfers.placement import place
+from dgekit.transfers.placement import Placement, place
 from dgekit.transfers.static import increment_ordinals
 from dgekit.transfers.transfer import Workload
 from dgekit.words.checks import check_stream
@@ -17,20 +17,24 @@ from dgekit.words.stream import split_stream
 
 def check_workload(workload: Workload) -> list[Issue]:
     """Every issue of a workload's front end, lowering and words; raises a DgeError when tensors cannot be placed."""
+    placement = place(workload.tensors, workload.generation)
+    return [*workload.issues, *(issue for issues in item_issues(workload, placement) for issue in issues)]
+
+
+def item_issues(workload: Workload, placement: Placement) -> Iterator[list[Issue]]:
+    """What lowering refuses and what the rules say of the words, item by item in program order."""
     choices = Choices(workload.choices)
     lowering = Lowering(
-        place(workload.tensors, workload.generation),
+        placement,
         workload.generation,
         choices,
         increment_ordinals(workload.items),
         frozenset(workload.state.registers),
     )
-    issues = list(workload.issues)
     for item in workload.items:
         entry = prepare(item, lowering)
-        issues += [_placed(issue, item.where or item.name) for issue in entry.result.issues]
-        issues += _word_issues(entry, workload.generation, choices)
-    return issues
+        issues = [_placed(issue, item.where or item.name) for issue in entry.result.issues]
+        yield [*issues, *_word_issues(entry, workload.generation, choices)]
 
 
 def _word_issues(entry: Prepared, generation: Generation, choices: Choices) -> Iterator[Issue]:
