@@ -111,6 +111,7 @@ def run_object() -> dict[str, Any]:
         "transfers": [
             {
                 "name": "load",
+                "where": "prog.toml: transfers[0]",
                 "kind": "copy",
                 "mode": "unknown",
                 "backend": "pool",
@@ -126,11 +127,13 @@ def run_object() -> dict[str, Any]:
                     "bytes": 512,
                     "per_engine": [{"engine": 0, "m2s": 1, "s2m": 1, "bytes": 512}],
                 },
+                "lossy": 0,
                 "status": "done",
                 "issues": [],
             }
         ],
         "semaphores": {"10": 1},
+        "core_semaphores": {"1": {"3": 2}},
         "tensors": {"x": {"shape": [128], "dtype": "float32", "sha256": "0" * 64}},
         "log": ["S: DGE: Select backend Pool"],
         "notifications": [],
@@ -140,6 +143,11 @@ def run_object() -> dict[str, Any]:
 
 def test_a_run_follows_its_schema() -> None:
     assert problems(run_object(), stored_schema("run")) == []
+
+
+def test_a_kernels_run_follows_it_too() -> None:
+    out = {"shape": [2, 2], "dtype": "float32", "sha256": "0" * 64}
+    assert problems({**run_object(), "nki_version": "0.6.0", "outputs": {"out": out}}, stored_schema("run")) == []
 
 
 @pytest.mark.parametrize("name", ["seed_copy.toml", "gather_oob.toml", "load_e18.toml", "gradient.neff"])
