@@ -65,7 +65,7 @@ def static_sum(case: Case) -> Iterator[Finding]:
 
 @rule(
     "nki.M3",
-    "With indices dma_compute takes swdge, exactly 2 sources and unique indices; what repeated ones give is not public.",
+    "With indices dma_compute takes swdge, 2 sources and unique indices; what repeated ones give is not public.",
     functions=_ONLY,
     modes=("", "none", "swdge", "hwdge"),
     sources=(("D", COMPUTE_PAGE),),

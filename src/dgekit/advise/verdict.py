@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dgekit.advise import rules_address, rules_compute, rules_copy, rules_dynamic, rules_transpose
 from dgekit.advise.calls import call_of_transfer
 from dgekit.advise.contents import index_values
 from dgekit.advise.hazards import find_hazards
-from dgekit.advise.rules import MODES, RULES, Case, Finding, Rule
+from dgekit.advise.rulebook import CALL_RULES
+from dgekit.advise.rules import MODES, Case, Finding, Rule
 from dgekit.advise.rules_memory import Program, program_issues
 from dgekit.core.errors import DgeError, Issue, has_errors
 from dgekit.core.generations import Generation
@@ -25,7 +25,6 @@ from dgekit.transfers.call import Call
 from dgekit.transfers.placement import Placement, place
 from dgekit.transfers.transfer import Item, RawWords, SemaphoreStep, Transfer, Workload
 
-RULE_MODULES = (rules_copy, rules_dynamic, rules_address, rules_transpose, rules_compute)  # what fills RULES
 FALLBACKS = ("swdge", "none", "hwdge")
 NO_MODES = ("sendrecv", "core_barrier")
 
@@ -160,7 +159,7 @@ class _Found:
     def of(cls, case: Case, where: str) -> _Found:
         """Every finding of every rule that applies."""
         found: list[tuple[Rule, Finding]] = [
-            (rule, finding) for rule in RULES.values() if rule.applies(case) for finding in rule.find(case)
+            (rule, finding) for rule in CALL_RULES.values() if rule.applies(case) for finding in rule.find(case)
         ]
         return cls(
             tuple(rule.issue(finding, where) for rule, finding in found),

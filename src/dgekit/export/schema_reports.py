@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from dgekit.advise.rules import MODES
 from dgekit.core.generations import GENERATIONS
 from dgekit.export.schema_parts import (
     COUNT,
@@ -27,9 +28,33 @@ def issue_schema() -> Schema:
 
 def check_schema() -> Schema:
     """The output of `dge check --json`."""
+    mode = closed({"legal": {"type": "boolean"}, "issues": list_of(issue())})
+    modes: Schema = {
+        "type": "object",
+        "properties": dict.fromkeys(MODES, mode),
+        "additionalProperties": False,
+        "description": "none, swdge, hwdge; empty where modes do not apply (raw words, sendrecv, core_barrier)",
+    }
+    transfer = {
+        "name": TEXT,
+        "where": {**TEXT, "description": "place in the file, or the author's line"},
+        "requested": {**TEXT, "description": "mode asked for"},
+        "picked": {**TEXT, "description": "mode that counts: the one asked for, or what `unknown` comes to"},
+        "legal": {"type": "boolean"},
+        "modes": modes,
+        "issues": {**list_of(issue()), "description": "of the mode that counts, the words and hazards"},
+    }
     return {
         **head("check", "dgekit check"),
-        **closed({"schema": {"const": "dgekit.check/1"}, "issues": list_of(issue())}),
+        **closed(
+            {
+                "schema": {"const": "dgekit.check/1"},
+                "generation": {"enum": [generation.name for generation in GENERATIONS]},
+                "nki_version": {**TEXT, "description": "empty for bare words"},
+                "transfers": list_of(closed(transfer)),
+                "issues": {**list_of(issue()), "description": "of the program, then of each transfer"},
+            }
+        ),
     }
 
 
