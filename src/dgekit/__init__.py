@@ -1,6 +1,7 @@
 """dgekit: the open workbench for the DMA stack of AWS Trainium.
 
-Words in and out: `decode`, `encode`, `check`. Programs (transfer files, NEFF, words): `run`, `lower`, `load`. A device
+Words in and out: `decode`, `encode`, `check`. Programs (transfer files, NEFF, words): `run`, `lower`, `load`, and
+`advise` for what to expect of one before it runs. A device
 to try things on: `Device`. Switches for what no source settles: `Choices`. What went wrong: `Issue`, `DgeError`.
 
 >>> import dgekit
@@ -28,15 +29,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dgekit.advise.report import advise
     from dgekit.api import Device, Run, check, decode, encode, load, lower, run
     from dgekit.core.choices import Choices
     from dgekit.core.errors import DgeError, Issue
 
 __version__ = "0.1.0"
 
-__all__ = ["Choices", "Device", "DgeError", "Issue", "Run", "check", "decode", "encode", "load", "lower", "run"]
+__all__ = [
+    "Choices", "Device", "DgeError", "Issue", "Run", "advise", "check", "decode", "encode", "load", "lower", "run",
+]  # fmt: skip
 
-_HOMES = {"Choices": "dgekit.core.choices", "DgeError": "dgekit.core.errors", "Issue": "dgekit.core.errors"}
+_HOMES = {
+    "Choices": "dgekit.core.choices",
+    "DgeError": "dgekit.core.errors",
+    "Issue": "dgekit.core.errors",
+    "advise": "dgekit.advise.report",
+}
 
 
 def __getattr__(name: str) -> Any:

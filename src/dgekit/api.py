@@ -361,7 +361,7 @@ class Device:
         before = len(session.events)
         (result,) = session.run_items([item])
         events = tuple(session.events)[before:]
-        return Done(result, tuple(render_log(events, self.generation, session.choices)), events)
+        return Done(result, tuple(render_log(events, self.generation, session.choices)), events, self.generation)
 
     @property
     def log(self) -> list[str]:

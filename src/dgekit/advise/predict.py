@@ -62,6 +62,12 @@ class Predicted:
         return self.item.name
 
     @property
+    def where(self) -> str:
+        """The author's line or key."""
+        call = self.item.call if isinstance(self.item, Transfer) else None
+        return (call.line if call is not None else "") or self.item.where
+
+    @property
     def descriptors(self) -> int:
         """BDs of both legs, semaphore writes among them."""
         return sum(use.m2s + use.s2m for use in self.engines)

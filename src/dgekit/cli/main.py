@@ -22,6 +22,7 @@ VERBS: dict[str, str] = {
     "encode": "Encode words from JSON lines, or from KIND field=value ...",
     "diff": "Compare two words field by field.",
     "check": "Check words or a program against the rules; exit 1 on an error.",
+    "advise": "Predict descriptors, ring memory and time of a program; what to change.",
     "lower": "Show a program at one stage: pseudo, word, shape, plan, program, descriptors.",
     "spec": "Explain a word, field, enum or rule: table, bit diagram, evidence.",
     "choices": "List every modelling switch, its default and why.",

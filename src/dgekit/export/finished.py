@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from dgekit.advise.cost import Cost, cost_of, path_of
 from dgekit.core.dtypes import dtype_named
 from dgekit.core.errors import Issue
 from dgekit.core.events import Event
+from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import DescriptorBatch
 from dgekit.export.run_json import run_to_json
 from dgekit.export.walk import output_lines
@@ -73,11 +75,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One transfer of a device, carried out (or refused): words, micro-ops, descriptors, log lines and issues."""
+    """One transfer of a device, carried out (or refused): words, micro-ops, descriptors, log lines, issues, cost."""
 
     result: TransferResult
     log: tuple[str, ...]
     events: tuple[Event, ...]
+    generation: Generation
 
     @property
     def status(self) -> str:
@@ -113,3 +116,8 @@ class Done:
     def issues(self) -> tuple[Issue, ...]:
         """What was found on the way."""
         return tuple(self.result.issues)
+
+    @property
+    def cost(self) -> Cost:
+        """How long it may take: an estimate, its band and sources; raises Unspecified where nothing is published."""
+        return cost_of(self.result.batches, path_of(self.result.backend), self.generation)

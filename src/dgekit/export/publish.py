@@ -2,8 +2,8 @@
 
 `program` describes a transfer file, `cce_packets` a packet file, `issue` an issue anywhere, `decode` one line of
 `dge decode --json`, `neff` the output of `dge neff info --json`, `neff_dump` one line of `dge neff dump --json`,
-`neff_header` the header file that `dge neff build` reads, the others what the command of that name (`cce_plan`:
-`dge cce plan`) prints with --json.
+`neff_header` the header file that `dge neff build` reads, `what_if` the output of `dge advise --what-if --json`, the
+others what the command of that name (`cce_plan`: `dge cce plan`) prints with --json.
 `python -m dgekit.export.publish` writes the files anew.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dgekit.core.errors import UsageError
+from dgekit.export.schema_advise import advise_schema, what_if_schema
 from dgekit.export.schema_cce import cce_decode_schema, cce_packets_schema, cce_plan_schema, cce_run_schema
 from dgekit.export.schema_collective import collective_schema
 from dgekit.export.schema_image import IMAGE_SCHEMAS
@@ -37,6 +38,8 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "check": check_schema,
     "diff": diff_schema,
     "choices": choices_schema,
+    "advise": advise_schema,
+    "what_if": what_if_schema,
     "neff": neff_schema,
     **NEFF_SCHEMAS,
     "log_parse": log_parse_schema,
