@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dgekit.core.dtypes import Dtype
-from dgekit.core.errors import DgeError, InputError, Unspecified, Unsupported
+from dgekit.core.dtypes import Dtype, dtype_named
+from dgekit.core.errors import ComputeError, DgeError, InputError, Unspecified, Unsupported
 from dgekit.core.generations import MARIANA, SUNDA
 from dgekit.frontends.neff.read import read_neff
 from dgekit.frontends.neff.write import build_neff
@@ -38,6 +38,8 @@ QUEUES = {
     "r": {"type": "out"},
     "s": {"type": "data", "semaphore_set": [1, 2]},
 }
+SOURCE = {"from": "x", "from_sizes": [64], "from_dtype": "float32"}
+SUM = {"op": "add", "from_arr": [SOURCE, SOURCE], "to": "y", "to_sizes": [64], "to_dtype": "float32"}
 
 
 def npy(array: Any) -> bytes:
@@ -236,6 +238,22 @@ def test_casts_count_elements() -> None:
     assert (transfer.dst.offset, transfer.dst.pattern) == (4, ((8, 2), (1, 4)))
 
 
+def test_compute_ops_are_reductions() -> None:
+    half = {**SOURCE, "from_sizes": [32], "scale": 0.5}
+    bare = {"from": "x", "from_off": 32, "from_dtype": "float32"}  # sizes and scale are the desc's
+    desc = {"op": "fma", "from_arr": [half, bare], "to": "y", "to_sizes": [32], "to_dtype": "float32", "scale": 2}
+    (found,) = transfers(run([entry(desc)]))
+    in_x, fp32 = ((1, 8),), dtype_named("float32")
+    assert found.srcs == (Access("x", 0, in_x, fp32), Access("x", 8, in_x, fp32)) and found.src == found.srcs[0]
+    assert (found.op, found.compute, found.scales, found.constant) == ("reduce", "fma", (0.5, 2.0), None)
+    assert (found.semaphore, found.num_queues) == (3, 16)
+    bounded = {**SUM, "op": "min", "constant": 7, "constant_dtype": "int32", "scale": 1}
+    (found,) = transfers(run([entry(bounded)]))
+    assert (found.constant, found.constant_dtype, found.scales) == (7, "int32", (1.0, 1.0))
+    (found,) = transfers(run([entry({**DESC, "op": "add"})]))  # one source of bytes
+    assert found.srcs == (Access("x", 0, ((1, 64),), dtype_named("uint8")),)
+
+
 def test_a_typed_copy_stays_bytes() -> None:
     (transfer,) = transfers(run([entry({**DESC, "from_dtype": "float32", "to_dtype": 5})]))
     assert transfer.src.dtype is None
@@ -258,7 +276,11 @@ REFUSED = [
     (entry(remote_semaphores=[1]), Unsupported, "neff.remote_semaphores"),
     ({"id": 0, "queue": "q"}, InputError, "neff.missing"),
     (entry({**DESC, "op": "transpose"}), Unspecified, "neff.transpose"),
-    (entry({**DESC, "op": "add"}), Unsupported, "neff.op"),
+    (entry({"op": "add", "from_arr": [], "to": "y", "to_sizes": [64]}), InputError, "neff.value"),
+    (entry({"op": "add", "from_arr": [SOURCE]}), InputError, "neff.missing"),
+    (entry({"op": "add", "to": "y", "to_sizes": [64]}), InputError, "neff.missing"),
+    (entry({**SUM, "op": "fma", "scale_dtype": "bfloat16"}), ComputeError, "cce.2.3"),
+    (entry({**SUM, "op": "max", "constant": 1, "constant_dtype": "int8"}), InputError, "neff.constant"),
     (entry({"to": "y", "to_sizes": [64]}), InputError, "neff.missing"),
     (entry({"from": "x", "from_sizes": [64]}), InputError, "neff.missing"),
     (entry({**DESC, "from": "q"}), InputError, "neff.variable"),

@@ -215,6 +215,17 @@ def _check_sources(packet: CcePacket, sources: Sequence[U8], elements: int, size
             )
 
 
+def unseeded() -> ComputeError:
+    """The error of rounding stochastically on a queue that has no state."""
+    return ComputeError(
+        "stochastic rounding on a queue that nothing has seeded",
+        rule="cce.CHOICE-40",
+        where="stochastic",
+        source="cce 4.9",
+        fix="give the first packet a seed",
+    )
+
+
 def _rounding(packet: CcePacket, how: Reduction, lanes: SrLanes | None) -> SrLanes | None:
     """The lanes that a packet rounds with, seeded if it carries a seed; None where it rounds to nearest (CHOICE-40)."""
     state = lanes
@@ -224,13 +235,7 @@ def _rounding(packet: CcePacket, how: Reduction, lanes: SrLanes | None) -> SrLan
     elif not packet.stochastic:
         return None
     if state is None or not state.seeded:
-        raise ComputeError(
-            "stochastic rounding on a queue that nothing has seeded",
-            rule="cce.CHOICE-40",
-            where="stochastic",
-            source="cce 4.9",
-            fix="give the first packet a seed",
-        )
+        raise unseeded()
     return state if how.accum.is_float and how.write.is_float else None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dgekit.cce.decode import decode_packet
 from dgekit.cce.enums import CceType, Dtype
+from dgekit.cce.execute import unseeded
 from dgekit.cce.faults import raise_first
 from dgekit.cce.packet import CcePacket
 from dgekit.cce.validate import check_packet
@@ -23,13 +24,16 @@ from dgekit.descriptors.batch import PacketKind
 from dgekit.machine.packets import Window
 from dgekit.numerics.elements import element
 from dgekit.numerics.formats import integer_limits, is_castable, unsupported
+from dgekit.numerics.stochastic import SrLanes
 
 COMPUTE = (PacketKind.CAST, PacketKind.COMPUTE)
 _PROFILES = ("strict_meta", "unified_minmax")  # the switches that decoding asks
 
 
-def arithmetic_error(window: Window, at: int, generation: Generation, choices: Choices) -> DgeError | None:
-    """Why the arithmetic of packet `at` cannot be done, or None."""
+def arithmetic_error(
+    window: Window, at: int, generation: Generation, choices: Choices, lanes: SrLanes | None = None
+) -> DgeError | None:
+    """Why the arithmetic of packet `at` cannot be done, or None; `lanes` is the state of its queue, where known."""
     kind = int(window.side["kind"][at])
     if kind not in COMPUTE:
         return None
@@ -45,6 +49,8 @@ def arithmetic_error(window: Window, at: int, generation: Generation, choices: C
             raise_first(check_packet(packet, generation))
             if packet.gce is not None:
                 return Unsupported("this tool runs no compression from rings", rule="cce.4.6", source="cce 4.6")
+            if lanes is not None and packet.stochastic and packet.seed is None and not lanes.seeded:
+                return unseeded()
     except DgeError as error:
         return error
     return None

@@ -278,7 +278,7 @@ class Engine:
             self._execute(pair, window, low, middle)
             self._execute(pair, window, middle, high)
             return
-        refused = self._refused(window, legs, low)
+        refused = self._refused(pair, window, legs, low)
         if refused is None:
             self._perform(pair, window, low, high, legs, free_order)
             return
@@ -292,10 +292,10 @@ class Engine:
         memory = self.memory
         return bool(memory.in_window(legs.dst_starts).any() or memory.in_window(legs.src_starts).any())
 
-    def _refused(self, window: Window, legs: Legs, low: int) -> tuple[int, Leg, int, DgeError] | None:
+    def _refused(self, pair: QueuePair, window: Window, legs: Legs, low: int) -> tuple[int, Leg, int, DgeError] | None:
         """The first packet that cannot run: packet, leg, BD counted from the packet's first, and why."""
         found: list[tuple[int, Leg, int, DgeError]] = []
-        error = arithmetic_error(window, low, self.generation, self._choices)
+        error = arithmetic_error(window, low, self.generation, self._choices, pair.lanes)
         if error is not None:
             found.append((low, "M2S", 0, error))
         legs_in_turn: tuple[tuple[Leg, I64, I64, I64], ...] = (

@@ -23,8 +23,8 @@ Status = Literal["done", "skipped", "refused"]
 class TransferResult:
     """One transfer as it went: words, firmware outcomes, descriptors, status and issues.
 
-    `index` is the item's number in the program, which events carry; `line` the author's line, for a kernel. `pseudo` and `resolved` are
-    64-byte words (a pseudo word is followed by its extension, if it has one);
+    `index` is the item's number in the program, which events carry; `line` the author's line, for a kernel.
+    `pseudo` and `resolved` are 64-byte words (a pseudo word is followed by its extension, if it has one);
     `outcomes` holds one firmware outcome a resolved word (none for the static path). `computes` is what each channel
     computes; `lossy` counts the elements that lost bits when a cast or a computation wrote them.
     """

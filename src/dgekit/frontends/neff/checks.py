@@ -29,6 +29,7 @@ from dgekit.words.stream import split_stream
 from dgekit.words.structs import PseudoDmaTrigger
 
 QUEUE_TYPES = ("in", "out", "data", "embedding_update", "dynamic")
+FORMAT_SOURCES = 16  # D36: of a compute op; a packet takes 32
 LISTED = 20  # places of one rule in one engine
 
 
@@ -147,6 +148,12 @@ def _movement(movement: Movement, variables: Mapping[str, Variable]) -> Iterator
     if not movement.sources or movement.target is None or (movement.op in COPY_OPS and len(movement.sources) > 1):
         message = f"op {movement.op} has {len(movement.sources)} sources and {int(movement.target is not None)} targets"
         yield Issue("neff.missing", "error", message, movement.where, {}, "neff 3", wanted)
+    if len(movement.sources) > FORMAT_SOURCES:
+        message = (
+            f"{len(movement.sources)} sources; descriptors take them, the format is described with {FORMAT_SOURCES}"
+        )
+        numbers = {"sources": len(movement.sources), "limit": FORMAT_SOURCES}
+        yield Issue("dec.D36", "advice", message, movement.where, numbers, "neff 3", "reduce in two steps")
     legs = [(leg, f"{movement.where}.from") for leg in movement.sources]
     legs += [(movement.target, f"{movement.where}.to")] if movement.target is not None else []
     problems = [found for leg, where in legs for found in _raised(_check_leg, leg, variables, where)]
