@@ -314,7 +314,7 @@ class RingCounter:
         try:
             segments = copy_segments(src, dst, self._machine(row.num_queues))
         except DgeError as problem:
-            return _Shape(a, b, nbytes, (), problem.message)
+            return _Shape(a, b, nbytes, (), f"it cannot be expanded ({problem.rule})")
         return _Shape(a, b, nbytes, segments, "", self._reach(src), self._reach(dst))
 
     def _reason(self, desc: Mapping[str, Any]) -> str:
@@ -377,6 +377,8 @@ def _key(desc: Mapping[str, Any]) -> Any:
 
 def _runs(sizes: Sequence[int]) -> int:
     """Contiguous pieces as both estimates count them: the product of all sizes but the first."""
+    if not sizes:
+        raise ValueError
     found = 1
     for size in sizes:
         if type(size) is not int or not 0 < size <= _END:

@@ -113,7 +113,8 @@ def check(source: str, supported: str | None, gen: str | None, sets: tuple[str, 
             rings = neff_rings(neff, Choices(overrides_from(sets)), generation=chosen_generation(gen))
             issues += [issue for issue in rings.issues if issue.rule == "rings.queue_limit"]
     if as_json:
-        print_json({"schema": "dgekit.check/1", "issues": [issue.to_json() for issue in issues]})
+        shown = [issue.to_json() for issue in issues]
+        print_json({"schema": "dgekit.neff_check/1", "file": neff.source, "issues": shown})
     else:
         print_issues(issues)
         click.echo(f"{len(issues)} issues" if issues else "no issues")

@@ -87,6 +87,14 @@ def dump_schema() -> Schema:
     }
 
 
+def neff_check_schema() -> Schema:
+    """The output of `dge neff check --json`."""
+    return {
+        **head("neff_check", "dgekit neff check"),
+        **closed({"schema": {"const": "dgekit.neff_check/1"}, "file": TEXT, "issues": list_of(issue())}),
+    }
+
+
 def neff_diff_schema() -> Schema:
     """The output of `dge neff diff --json`."""
     difference = {
@@ -115,6 +123,7 @@ def header_file_schema() -> Schema:
 NEFF_SCHEMAS = {
     "neff_rings": rings_schema,
     "neff_dump": dump_schema,
+    "neff_check": neff_check_schema,
     "neff_diff": neff_diff_schema,
     "neff_extract": extract_schema,
     "neff_header": header_file_schema,
