@@ -10,6 +10,7 @@ from dgekit.advise.predict import Predicted, Prediction, predicted, step_of, tim
 from dgekit.advise.preview import Preview, reads
 from dgekit.advise.ring_bytes import RingBytes
 from dgekit.advise.timeline import Step
+from dgekit.advise.verdict import verdicts
 from dgekit.core.choices import Choices
 from dgekit.core.errors import DgeError
 from dgekit.transfers.transfer import Item, Tensor, Transfer, Workload
@@ -47,11 +48,14 @@ class Effect:
 
 
 def effect_of(change: Change, prediction: Prediction, choices: Choices) -> Effect | None:
-    """The program's time with a change, whose items only are lowered again; None where one cannot be lowered."""
+    """The program's time with a change, whose items only are lowered again; None where one is illegal or refused."""
     workload = prediction.workload
+    needed = _needed(change, workload)
     rows: dict[int, tuple[Predicted, ...]] = {}
     try:
-        preview = Preview(_needed(change, workload), choices)
+        if not all(verdict.legal for verdict in verdicts(needed)):
+            return None
+        preview = Preview(needed, choices)
         for number, items in change.items.items():
             rows[number] = tuple(predicted(item, preview, number) for item in items)
     except DgeError:

@@ -18,6 +18,7 @@ from dgekit.advise.ring_bytes import EngineUse, RingBytes, engine_uses, raw_ring
 from dgekit.advise.rings import QUEUE_LIMIT, SEMAPHORE_WRITES, queue_limit_issues
 from dgekit.advise.sizes import Sizes, sizes_of
 from dgekit.advise.timeline import Span, Step, schedule
+from dgekit.advise.verdict import Verdict
 from dgekit.core.choices import Choices, Value
 from dgekit.core.errors import Issue
 from dgekit.core.generations import Generation
@@ -109,7 +110,10 @@ class QueueUse:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A whole program: its transfers in order, its queues, and its time where one can be estimated."""
+    """A whole program: its transfers in order, its queues, and its time where one can be estimated.
+
+    `verdicts`, where it has been judged, are by the item's number.
+    """
 
     workload: Workload
     generation: Generation
@@ -121,6 +125,12 @@ class Prediction:
     choices: Mapping[str, Value]
     issues: tuple[Issue, ...]
     steps: tuple[Step, ...] = ()
+    verdicts: Mapping[int, Verdict] = field(default_factory=dict)
+
+    def is_legal(self, row: Predicted, mode: str) -> bool:
+        """False where a rule forbids a transfer that mode; True where nobody has judged."""
+        verdict = self.verdicts.get(row.number)
+        return verdict is None or mode not in verdict.modes or verdict.modes[mode].legal
 
     @property
     def descriptors(self) -> int:

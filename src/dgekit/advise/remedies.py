@@ -68,7 +68,7 @@ def _other_mode(prediction: Prediction) -> Iterator[Proposal]:
         if row.cost is None:
             continue
         for mode, other in row.modes.items():
-            if other.cost is None or other.path == row.path or not other.works or not _may(item, mode):
+            if other.cost is None or other.path == row.path or not other.works or not _may(prediction, row, mode):
                 continue
             if other.cost.latency_ns.estimate >= row.cost.latency_ns.estimate:
                 continue
@@ -81,15 +81,10 @@ def _other_mode(prediction: Prediction) -> Iterator[Proposal]:
             )
 
 
-def _may(item: Transfer, mode: str) -> bool:
-    """Static expansion has no addresses from registers (nki.C9)."""
-    return mode != "none" or not is_dynamic(item)
-
-
-def is_dynamic(item: Transfer) -> bool:
-    """True for a call whose address is known only at run time."""
-    call = item.call
-    return call is not None and any(view.dynamic for view in (call.dst, *call.srcs))
+def _may(prediction: Prediction, row: Predicted, mode: str) -> bool:
+    """Only a mode that is legal; and the mode asked for may be illegal itself, which is no matter of time."""
+    verdict = prediction.verdicts.get(row.number)
+    return prediction.is_legal(row, mode) and (verdict is None or verdict.legal)
 
 
 def _mode_text(row: Predicted, mode: str) -> str:
@@ -116,7 +111,11 @@ def in_mode(item: Transfer, mode: str, engine: str = "") -> Transfer:
 
 def _alternate(prediction: Prediction) -> Iterator[Proposal]:
     """Several transfers behind one builder: hwdge on Sync and Scalar by turns (nki-dma 8, practitioners)."""
-    rows = [(row, item) for row, item in _copies(prediction) if _could_alternate(row, item)]
+    rows = [
+        (row, item)
+        for row, item in _copies(prediction)
+        if _could_alternate(row, item) and prediction.is_legal(row, "hwdge")
+    ]
     if len(rows) < 2 or len({_builder_of(row) for row, _ in rows}) > 1 or _ordered([item for _, item in rows]):
         return
     items = {row.number: (in_mode(item, "hwdge", ALTERNATE[n % 2]),) for n, (row, item) in enumerate(rows)}
@@ -217,7 +216,9 @@ def _as_transpose(prediction: Prediction) -> Iterator[Proposal]:
         (outer, many), (inner, few) = pattern
         if outer != 1 or inner == 1 or item.accumulate or _rows_of(item.dst, tensors)[0] != many:
             continue
-        changed = replace(item, op="transpose", src=replace(item.src, pattern=((inner, few), (1, many))), call=None)
+        changed = replace(
+            item, op="transpose", mode="unknown", src=replace(item.src, pattern=((inner, few), (1, many))), call=None
+        )
         message = (
             f"transpose it with dma_transpose: {row.descriptors} descriptors of single elements become tiles, at up to "
             f"{TRANSPOSE_SHARE['hbm']:.0%} of a copy's rate"

@@ -17,6 +17,7 @@ from dgekit.advise.facts import facts_of, has_facts
 from dgekit.advise.predict import CHOSEN_MODES, Prediction, QueueUse, predict
 from dgekit.advise.ring_bytes import RingBytes
 from dgekit.advise.rings import NeffRings, QueueRings, neff_rings
+from dgekit.advise.verdict import verdicts
 from dgekit.core.choices import Choices, Value
 from dgekit.core.errors import InputError, Issue, has_errors
 from dgekit.core.generations import Generation, generation_named
@@ -120,7 +121,7 @@ def _read(path: Path) -> bytes:
 
 def report_on(workload: Workload, choices: Choices, *, with_advice: bool = True) -> Report:
     """A report on a workload: every transfer, in every mode, and what to change."""
-    prediction = predict(workload, choices, CHOSEN_MODES)
+    prediction = judged(predict(workload, choices, CHOSEN_MODES))
     untold = f"{workload.generation.name} has no public speeds: no times."
     settings = Choices({**workload.choices, **choices.overrides()})
     return Report(
@@ -135,9 +136,24 @@ def report_on(workload: Workload, choices: Choices, *, with_advice: bool = True)
         prediction.issues,
         prediction,
         advice=advice_for(prediction, choices) if with_advice else (),
-        notes=(NOTE if prediction.time_ns is not None else untold,),
+        notes=(*_illegal(prediction), NOTE if prediction.time_ns is not None else untold),
         small_bytes=settings.number("small_bytes"),
     )
+
+
+def judged(prediction: Prediction) -> Prediction:
+    """The prediction with the verdicts on its transfers."""
+    found = verdicts(prediction.workload)
+    return replace(
+        prediction, verdicts={row.number: verdict for row, verdict in zip(prediction.transfers, found, strict=False)}
+    )
+
+
+def _illegal(prediction: Prediction) -> tuple[str, ...]:
+    names = [verdict.name for verdict in prediction.verdicts.values() if not verdict.legal]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    told = f"not legal in the mode asked for: {', '.join(names[:3])}{more}; dge check says why."
+    return (told,) if names else ()
 
 
 def neff_report(

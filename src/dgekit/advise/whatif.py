@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dgekit.advise.cost import Band
 from dgekit.advise.predict import CHOSEN_MODES, Predicted, Prediction
 from dgekit.advise.ring_bytes import RingBytes
-from dgekit.core.errors import Issue, has_errors
+from dgekit.core.errors import Issue
 
 COLUMNS = (
     "transfer", "requested", "mode", "legal", "rules", "descriptors", "bytes", "ring_bytes",
@@ -69,18 +69,20 @@ class Row:
 def what_if(prediction: Prediction) -> tuple[Row, ...]:
     """The table of a program; needs a prediction with all modes. Words given raw have no other mode and no row."""
     return tuple(
-        Row(row.name, row.where, row.item.mode, tuple(_case(mode, row.modes[mode]) for mode in CHOSEN_MODES))
+        Row(row.name, row.where, row.item.mode, tuple(_case(prediction, row, mode) for mode in CHOSEN_MODES))
         for row in prediction.transfers
         if row.modes
     )
 
 
-def _case(mode: str, row: Predicted) -> Case:
-    legal = row.status != "refused" and not has_errors(row.issues)
+def _case(prediction: Prediction, own: Predicted, mode: str) -> Case:
+    """What the rules say of the mode, then what lowering says."""
+    row, verdict = own.modes[mode], prediction.verdicts.get(own.number)
+    said = verdict.modes[mode].issues if verdict is not None and mode in verdict.modes else ()
     return Case(
         mode,
-        legal,
-        row.issues,
+        prediction.is_legal(own, mode) and row.status != "refused",
+        (*said, *row.issues),
         row.descriptors,
         row.nbytes,
         row.rings if mode == "none" and row.works else RingBytes(),
