@@ -119,7 +119,7 @@ def test_advice(dge):
         (("--elements", "3"), 2, "collective.size"),
         (("--ranks", "x", "--elements", "8"), 2, "cli.number"),
         (("--ranks", "2", "--elements", "8", "--dtype", "bfloat61"), 2, "dec.D54"),
-        (("--ranks", "2", "--elements", "8", "--leg", "rdma"), 4, "collective.leg"),
+        (("--ranks", "2", "--elements", "8", "--leg", "rdma", "--gen", "trn1"), 4, "dec.D77"),
         (("--ranks", "2", "--elements", "8", "--out", "-"), 2, "collective.out"),
         (("--ranks", "2", "--elements", "8", "--out", "no/such/folder.npy"), 3, "output.file"),
         (("--ranks", "2", "--elements", "8", "--drop-signal", "5"), 2, "collective.drop"),

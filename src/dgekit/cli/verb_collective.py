@@ -17,7 +17,7 @@ from dgekit.cli.options import (
     whole_number,
 )
 from dgekit.core.choices import Choices
-from dgekit.core.errors import DgeError, Issue, Unsupported, UsageError, one_line
+from dgekit.core.errors import DgeError, Issue, UsageError, one_line
 
 if TYPE_CHECKING:
     from dgekit.collectives.actor import U8
@@ -90,6 +90,7 @@ def command(
       dge collective reducescatter --dtype float32 --in rows.npy --out shards.npy
       dge collective allreduce --ranks 4 --algo mesh --dtype int32 --elements 1000 --json
       dge collective allreduce --ranks 3 --dtype float32 --elements 96 --credits 2
+      dge collective allreduce --ranks 9 --dtype bfloat16 --elements 5000 --leg rdma --verify
     """
     from dataclasses import replace
 
@@ -99,8 +100,7 @@ def command(
     joined = transport == "mpi" and under_mpi()
     try:
         request, rows = _request(kind, ranks, algo, dtype, elements, op, accum, source)
-        request = _options(request, channels, group, mesh, credit_count, drop_signal)
-        _check_leg(leg)
+        request = replace(_options(request, channels, group, mesh, credit_count, drop_signal), leg=leg)
         setup = prepare(request, generation_or_default(gen), Choices(overrides_from(sets)))
         if target is not None:
             _check_target(target)
@@ -179,13 +179,6 @@ def _drop(text: str) -> Drop:
     )
 
 
-def _check_leg(leg: str) -> None:
-    if leg != "copy":
-        raise Unsupported(
-            "the RDMA leg of collectives is not modelled", rule="collective.leg", where="leg", fix="--leg copy"
-        )
-
-
 def _check_target(target: str) -> None:
     from dgekit.cli.inputs import check_writable
 
@@ -255,6 +248,8 @@ def _show(result: CollectiveResult) -> None:
     cut += [f"{told['credits']} credits"] if result.setup.algo in ("ring", "kangaring") else []
     click.echo(", ".join(cut))
     _show_counts(told["per_rank"])
+    if any(told["legs"]):
+        click.echo(f"{sum(told['legs'])} RDMA legs between ranks")
     print_issues(result.setup.issues)
     if result.deadlock:
         for edge in result.deadlock:

@@ -16,6 +16,7 @@ from dgekit.cce.execute import compute_many
 from dgekit.cce.faults import raise_first
 from dgekit.cce.limits import ChannelCounters, check_counters
 from dgekit.collectives.cost import Cost, Costs
+from dgekit.collectives.legs import RdmaLegs, legs_of
 from dgekit.collectives.programs import buffers, program, semaphores
 from dgekit.collectives.request import Setup
 from dgekit.collectives.steps import HALVES, Dma, Region, Signal, Step, Wait
@@ -75,13 +76,14 @@ class Edge:
 
 @dataclass(slots=True)
 class Tally:
-    """What a rank has done: steps, BDs of both legs, bytes read, packets."""
+    """What a rank has done: steps, BDs of both legs, bytes read, packets, RDMA legs between its own core and others."""
 
     steps: int = 0
     m2s: int = 0
     s2m: int = 0
     nbytes: int = 0
     packets: int = 0
+    legs: int = 0
 
     def add(self, cost: Cost) -> None:
         """Count one transfer."""
@@ -126,9 +128,11 @@ class _Channel:
 class Actor:
     """One rank of a collective; `row` are the bytes of its input buffer."""
 
-    __slots__ = ("_channels", "_costs", "_setup", "buffers", "rank", "semaphores", "tally")
+    __slots__ = ("_channels", "_costs", "_legs", "_setup", "buffers", "rank", "semaphores", "tally")
 
-    def __init__(self, setup: Setup, rank: int, row: U8, costs: Costs | None = None) -> None:
+    def __init__(
+        self, setup: Setup, rank: int, row: U8, costs: Costs | None = None, legs: RdmaLegs | None = None
+    ) -> None:
         self.rank = rank
         self.tally = Tally()
         self.buffers = {name: np.zeros(count * setup.size, np.uint8) for name, count in buffers(setup, rank).items()}
@@ -137,6 +141,7 @@ class Actor:
         self.semaphores = {(one, name): value for one in channels for name, value in semaphores(setup).items()}
         self._setup = setup
         self._costs = costs or Costs(setup)
+        self._legs = legs or legs_of(setup)
         self._channels = [_Channel(setup, rank, channel) for channel in channels]
 
     @property
@@ -199,7 +204,7 @@ class Actor:
         cost = self._costs.of(dma)
         counters = channel.counters
         raise_first(check_counters(counters, cost.m2s, cost.s2m))
-        sources = [self.view(one) if one.rank == self.rank else transport.read(one) for one in dma.sources]
+        sources = [self.view(one) if one.rank == self.rank else self._read(one, transport) for one in dma.sources]
         data = sources[0]
         if cost.packet is not None:
             setup = self._setup
@@ -208,9 +213,22 @@ class Actor:
             if dest.rank == self.rank:
                 self.view(dest)[:] = data
             else:
-                transport.write(dest, data)
+                transport.write(dest, self._sent(self.rank, dest.rank, data))
         channel.counters = ChannelCounters(counters.m2s + cost.m2s, counters.s2m + cost.s2m)
         self.tally.add(cost)
+
+    def _read(self, region: Region, transport: Transport) -> U8:
+        """Bytes of another rank, which that one sends where legs are RDMA words."""
+        return self._sent(region.rank, self.rank, transport.read(region))
+
+    def _sent(self, source: int, dest: int, data: U8) -> U8:
+        """What arrives of bytes that go from one rank to another."""
+        if self._legs is None:
+            return data
+        before = self._legs.count
+        arrived = self._legs.carry(source, dest, data)
+        self.tally.legs += self._legs.count - before
+        return arrived
 
     def _signal(self, channel: _Channel, signal: Signal, transport: Transport) -> None:
         """Send a signal, unless it is the one that the request loses."""

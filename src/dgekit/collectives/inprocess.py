@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dgekit.collectives.actor import U8, Actor, Edge
 from dgekit.collectives.cost import Costs
+from dgekit.collectives.legs import legs_of
 from dgekit.collectives.request import Setup
 from dgekit.collectives.steps import Region
 
@@ -17,7 +18,8 @@ class InProcess:
 
     def __init__(self, setup: Setup, rows: Sequence[U8]) -> None:
         costs = Costs(setup)
-        self.actors = [Actor(setup, rank, row, costs) for rank, row in enumerate(rows)]
+        legs = legs_of(setup)
+        self.actors = [Actor(setup, rank, row, costs, legs) for rank, row in enumerate(rows)]
 
     def run(self) -> list[Edge]:
         """Run until all are done; the wait graph when they cannot be, else nothing."""

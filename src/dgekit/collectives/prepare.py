@@ -15,8 +15,10 @@ from dgekit.collectives.request import (
     ALLREDUCE,
     KANGARING,
     KINDS,
+    LEGS,
     MESH,
     MESHES,
+    RDMA,
     REDUCESCATTER,
     RING,
     T0,
@@ -29,6 +31,7 @@ from dgekit.core.choices import Choices
 from dgekit.core.errors import Issue, UsageError
 from dgekit.core.generations import Generation
 from dgekit.descriptors.bd import MAX_BD_BYTES
+from dgekit.firmware.remote import check_generation
 
 MAX_RANKS = 256  # entries of a logical path (cce 7.5)
 MAX_CHANNELS = 32  # cce 7.3
@@ -42,6 +45,8 @@ MAX_T0_BYTES = 0x1000_0000  # cce 7.6
 def prepare(request: Request, generation: Generation, choices: Choices) -> Setup:
     """Check a request and fill in its defaults; raises UsageError or ComputeError for the first thing wrong."""
     _check_numbers(request)
+    if request.leg == RDMA:
+        check_generation(generation)
     size = element_size(request.dtype.code, where="dtype")
     max_elements(generation)
     accum = default_accum(request.op, request.dtype.code, request.dtype.code)
@@ -81,7 +86,9 @@ def prepare(request: Request, generation: Generation, choices: Choices) -> Setup
 
 
 def _check_numbers(request: Request) -> None:
-    for what, given, known in (("collective", request.kind, KINDS), ("algorithm", request.algo, ALGOS)):
+    for what, given, known in (
+        ("collective", request.kind, KINDS), ("algorithm", request.algo, ALGOS), ("leg", request.leg, LEGS),
+    ):  # fmt: skip
         if given not in known:
             raise UsageError(
                 f"no {what} is named {given!r}", rule="collective.name", where=what, fix="one of " + ", ".join(known)

@@ -13,6 +13,7 @@ from dgekit.core.generations import Generation
 
 ALLREDUCE, REDUCESCATTER, ALLGATHER = KINDS = ("allreduce", "reducescatter", "allgather")
 RING, KANGARING, MESH = ALGOS = ("ring", "kangaring", "mesh")
+COPY, RDMA = LEGS = ("copy", "rdma")
 T0, T1, T2 = MESHES = ("t0", "t1", "t2")
 
 
@@ -28,6 +29,7 @@ class Drop:
 class Request:
     """One collective. `elements` is the full vector (D73); None leaves a value to its documented default.
 
+    `leg` says how bytes reach another rank: plain copies, or RDMA words (D77).
     `accum` is an SDMA code; `group` the ranks of a kangaring position or of a mesh group; `mesh` a subtype.
     """
 
@@ -43,6 +45,7 @@ class Request:
     mesh: str | None = None
     credits: int | None = None
     drop: Drop | None = None
+    leg: str = COPY
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ class CollectiveResult:
             "semaphores": [dict(values) for values in self.semaphores],
             "generation": setup.generation.name,
             "transport": self.transport,
+            "leg": request.leg,
+            "legs": [tally.legs for tally in self.tallies],
             "channels": request.channels,
             "passes": setup.geometry.passes,
             "chunk_elements": setup.geometry.chunk,

@@ -27,6 +27,14 @@ REMOTE = (
         "rings 5.7, dec.D77",
     ),
     Choice(
+        "rdma_leg_engines",
+        (4,),
+        "engines of each RDMA leg of a collective: the lowest 1, 2, 4, 8 or 16",
+        "no source names a mask for them; four have a published word",
+        "isa-words 6.6, dec.D77",
+        1,
+    ),
+    Choice(
         "rdma_prid",
         (0,),
         "id of the processor that builds the receive rings of an RDMA leg; the next one builds the send rings",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dgekit.collectives.request import ALGOS, KINDS, MESHES
+from dgekit.collectives.request import ALGOS, KINDS, LEGS, MESHES
 from dgekit.core.generations import GENERATIONS
 from dgekit.export.schema_parts import COUNT, SHA256, TEXT, Schema, by_name, closed, head, issue, list_of, nullable
 
@@ -52,6 +52,8 @@ def collective_schema() -> Schema:
                 },
                 "generation": {"enum": [generation.name for generation in GENERATIONS]},
                 "transport": {"enum": ["inprocess", "mpi"]},
+                "leg": {"enum": list(LEGS), "description": "how bytes reach another rank"},
+                "legs": {**list_of(COUNT), "description": "RDMA legs of each rank's steps; 0 with plain copies"},
                 "channels": COUNT,
                 "passes": COUNT,
                 "chunk_elements": {**COUNT, "description": "elements of a chunk of a whole pass"},
