@@ -89,7 +89,6 @@ def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
 
 def kernel_options() -> dict[str, Any]:
     """What --arg and --nki-version gave: `arguments` by name, and `nki_version`; raises UsageError."""
-    from dgekit.frontends.nki.arguments import argument_value
     from dgekit.frontends.nki.versions import DEFAULT_VERSION, version_named
 
     context = click.get_current_context(silent=True)
@@ -99,6 +98,8 @@ def kernel_options() -> dict[str, Any]:
         name, equals, value = text.partition("=")
         if not equals or not name or not value:
             raise UsageError(f"--arg {text!r} is not NAME=VALUE", rule="cli.pair")
+        from dgekit.frontends.nki.arguments import argument_value
+
         arguments[name] = argument_value(value, f"--arg {name}")
     return {"arguments": arguments, "nki_version": version_named(meta.get("dgekit.nki_version") or DEFAULT_VERSION)}
 
