@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from dgekit.advise.change import Change, Effect, effect_of
 from dgekit.advise.cost import Band
 from dgekit.advise.predict import Prediction
-from dgekit.advise.remedies import Proposal, proposals
+from dgekit.advise.proposal import Proposal
+from dgekit.advise.remedies import proposals
 from dgekit.advise.ring_bytes import RingBytes
 from dgekit.core.choices import Choices
 from dgekit.transfers.transfer import Workload
@@ -95,7 +96,7 @@ def _once(change: Change, workload: Workload) -> Change:
     """The change without a tensor that is there already or named twice: transfers of a loop share their tile."""
     taken = {tensor.name for tensor in workload.tensors}
     tensors = {tensor.name: tensor for tensor in change.tensors if tensor.name not in taken}
-    return Change(change.items, tuple(tensors.values()))
+    return Change(change.items, tuple(tensors.values()), change.merged)
 
 
 def _advice(proposal: Proposal, effect: Effect, prediction: Prediction, before: Band) -> Advice:

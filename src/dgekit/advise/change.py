@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dgekit.advise.cost import Band
@@ -18,10 +18,14 @@ from dgekit.transfers.transfer import Item, Tensor, Transfer, Workload
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`items` stand in the place of the items with those numbers (none: the item is left out); `tensors` are new."""
+    """`items` stand in the place of the items with those numbers (none: the item is left out); `tensors` are new.
+
+    `merged` says in whose place the transfer stands that an item has become part of.
+    """
 
     items: Mapping[int, tuple[Transfer, ...]]
     tensors: tuple[Tensor, ...] = ()
+    merged: Mapping[int, int] = field(default_factory=dict)
 
     def applied(self, workload: Workload) -> Workload:
         """The program with the change made.
@@ -35,7 +39,8 @@ class Change:
 
     def joined(self, other: Change) -> Change:
         """Both changes, of different items."""
-        return Change({**self.items, **other.items}, (*self.tensors, *other.tensors))
+        tensors, merged = (*self.tensors, *other.tensors), {**self.merged, **other.merged}
+        return Change({**self.items, **other.items}, tensors, merged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ def effect_of(change: Change, prediction: Prediction, choices: Choices) -> Effec
         return None
     if not all(row.works for group in rows.values() for row in group):
         return None
-    time = time_of(_steps(prediction.steps, rows), prediction.generation, workload.state.semaphores)
+    steps = _steps(prediction.steps, rows, change.merged)
+    time = time_of(steps, prediction.generation, workload.state.semaphores)
     if time is None:
         return None
     return Effect(time, sum((row.rings for group in rows.values() for row in group), RingBytes()), rows)
@@ -76,24 +82,26 @@ def _needed(change: Change, workload: Workload) -> Workload:
     return replace(workload, tensors=tensors, items=items)
 
 
-def _steps(steps: tuple[Step, ...], rows: Mapping[int, tuple[Predicted, ...]]) -> list[Step]:
+def _steps(steps: Sequence[Step], rows: Mapping[int, tuple[Predicted, ...]], merged: Mapping[int, int]) -> list[Step]:
     """The steps of the changed program; who needed an item needs the last one that stands in its place.
 
-    An item left out is part of one that stands elsewhere: who needed it needs that one.
+    A merged transfer needs what its parts needed, bar what now comes behind it (a tile that is no longer reused).
     """
-    stand_in = next((number for number, group in rows.items() if group), 0)
+    needs: dict[int, set[int]] = {}
+    for number, step in enumerate(steps):
+        needs.setdefault(merged.get(number, number), set()).update(step.after)
     places: dict[int, int] = {}
-    found: list[tuple[int, Step]] = []
+    found: list[Step] = []
     for number, step in enumerate(steps):
         group = rows.get(number)
+        after = tuple(needs.get(number, ()))
         if group is None:
-            found.append((number, step))
+            found.append(replace(step, after=after))
         else:
-            found += [(number, step_of(row, step.after if n == 0 else ())) for n, row in enumerate(group)]
-        places[number] = len(found) - 1 if group or group is None else -1
-    for number, place in places.items():
-        if place < 0:
-            places[number] = places[stand_in]
+            found += [step_of(row, after if n == 0 else ()) for n, row in enumerate(group)]
+        places[number] = len(found) - 1
+    at = {number: places[merged.get(number, number)] for number in places}
     return [
-        replace(step, after=tuple(sorted({places[n] for n in step.after} - {at}))) for at, (_, step) in enumerate(found)
+        replace(step, after=tuple(sorted({at[n] for n in step.after if at[n] < place})))
+        for place, step in enumerate(found)
     ]

@@ -6,43 +6,33 @@ Each finder looks at a prediction and yields proposals. A proposal's key groups 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dgekit.advise.change import Change
-from dgekit.advise.facts import BEST_ROW_BYTES, GOOD_ROW_BYTES, TRANSPOSE_SHARE
+from dgekit.advise.facts import TRANSPOSE_SHARE
+from dgekit.advise.merges import MERGES
 from dgekit.advise.predict import Predicted, Prediction
+from dgekit.advise.proposal import (
+    GUIDELINE,
+    INTRO,
+    RESERVED,
+    Finder,
+    Proposal,
+    chip_side,
+    copies,
+    new_tensor,
+    rows_of,
+    tensors_of,
+)
 from dgekit.advise.rings import SEMAPHORE_WRITES
 from dgekit.core.generations import Generation
 from dgekit.core.state import NUM_SEMAPHORES
-from dgekit.transfers.access import whole_pattern
 from dgekit.transfers.transfer import Access, Mode, Tensor, Transfer, Wait, Workload
 
-GUIDELINE = "nki-dma 8: Guideline to Avoid Under-Utilizing DMA Bandwidth"
-INTRO = "nki-dma 7: Introduction to DMA with NKI"
 DGE = "nki-dma 1: Descriptor Generation Engine (DGE) Reference"
 ALTERNATE = ("sp", "act")  # the processors with a DGE block of their own
 _FEW = 8  # descriptors a partition from which rows count as broken up
-_RESERVED = 64  # bytes of a partition kept for semaphore words (decision D39)
-
-# what merged transfers have in common
-_ALIKE = ("op", "mode", "queue", "engine", "semaphore", "increment", "priority", "num_queues", "src_bound", "dst_bound")
-
-Pattern = tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """One thing to change: its `kind`, the `key` of what it is told with, the text, the source, and the change."""
-
-    kind: str
-    key: tuple[object, ...]
-    message: str
-    source: str
-    change: Change
-
-
-Finder = Callable[[Prediction], Iterator[Proposal]]
 
 
 def proposals(prediction: Prediction) -> Iterator[Proposal]:
@@ -51,20 +41,12 @@ def proposals(prediction: Prediction) -> Iterator[Proposal]:
         yield from finder(prediction)
 
 
-def _copies(prediction: Prediction) -> Iterator[tuple[Predicted, Transfer]]:
-    """The plain transfers: no indices, no compute, something to move."""
-    for row in prediction.transfers:
-        item = row.item
-        if row.works and isinstance(item, Transfer) and item.indices is None and item.op in ("copy", "transpose"):
-            yield row, item
-
-
 # another mode
 
 
 def _other_mode(prediction: Prediction) -> Iterator[Proposal]:
     """A mode whose own cost is lower; static expansion needs addresses known beforehand, and ring memory."""
-    for row, item in _copies(prediction):
+    for row, item in copies(prediction):
         if row.cost is None:
             continue
         for mode, other in row.modes.items():
@@ -113,7 +95,7 @@ def _alternate(prediction: Prediction) -> Iterator[Proposal]:
     """Several transfers behind one builder: hwdge on Sync and Scalar by turns (nki-dma 8, practitioners)."""
     rows = [
         (row, item)
-        for row, item in _copies(prediction)
+        for row, item in copies(prediction)
         if _could_alternate(row, item) and prediction.is_legal(row, "hwdge")
     ]
     if len(rows) < 2 or len({_builder_of(row) for row, _ in rows}) > 1 or _ordered([item for _, item in rows]):
@@ -147,16 +129,16 @@ def _ordered(items: Sequence[Transfer]) -> bool:
 
 def _more_partitions(prediction: Prediction) -> Iterator[Proposal]:
     """A tile of few long rows, laid over up to 128 partitions: each engine takes eight of them."""
-    tensors, generation = _tensors(prediction.workload), prediction.generation
-    for row, item in _copies(prediction):
-        side = _chip_side(item, tensors)
+    tensors, generation = tensors_of(prediction.workload), prediction.generation
+    for row, item in copies(prediction):
+        side = chip_side(item, tensors)
         if item.op != "copy" or side is None or row.cost is None:
             continue
-        rows, width = _rows_of(getattr(item, side), tensors)
+        rows, width = rows_of(getattr(item, side), tensors)
         times = _spread(rows, width, generation)
         if times < 2:
             continue
-        tile = _new(tensors[getattr(item, side).tensor], f"x{rows * times}", (rows * times, width // times))
+        tile = new_tensor(tensors[getattr(item, side).tensor], f"x{rows * times}", (rows * times, width // times))
         changed = _with_side(item, side, Access(tile.name))
         message = (
             f"use {rows * times} partitions: {width // times} elements on each of them instead of {width} on {rows} "
@@ -177,15 +159,15 @@ def _engines(partitions: int, generation: Generation) -> int:
 
 def _whole_rows(prediction: Prediction) -> Iterator[Proposal]:
     """Rows that lie in pieces, on either side: what goes to one partition laid together."""
-    tensors = _tensors(prediction.workload)
-    for row, item in _copies(prediction):
-        side = _chip_side(item, tensors)
+    tensors = tensors_of(prediction.workload)
+    for row, item in copies(prediction):
+        side = chip_side(item, tensors)
         if item.op != "copy" or side is None or not row.sizes.total:
             continue
-        rows, width = _rows_of(getattr(item, side), tensors)
+        rows, width = rows_of(getattr(item, side), tensors)
         if row.sizes.total < _FEW * rows:
             continue
-        whole = [_new(tensors[access.tensor], "rows", (rows, width)) for access in (item.src, item.dst)]
+        whole = [new_tensor(tensors[access.tensor], "rows", (rows, width)) for access in (item.src, item.dst)]
         changed = replace(item, src=Access(whole[0].name), dst=Access(whole[1].name), call=None)
         size = width * tensors[getattr(item, side).tensor].dtype.size
         message = (
@@ -208,13 +190,13 @@ def _shown(row: Predicted) -> str:
 
 def _as_transpose(prediction: Prediction) -> Iterator[Proposal]:
     """A copy that swaps two dimensions element by element, as a transpose of tiles."""
-    tensors = _tensors(prediction.workload)
-    for row, item in _copies(prediction):
+    tensors = tensors_of(prediction.workload)
+    for row, item in copies(prediction):
         pattern, dst = item.src.pattern, tensors[item.dst.tensor]
         if item.op != "copy" or pattern is None or len(pattern) != 2 or dst.space != "sbuf":
             continue
         (outer, many), (inner, few) = pattern
-        if outer != 1 or inner == 1 or item.accumulate or _rows_of(item.dst, tensors)[0] != many:
+        if outer != 1 or inner == 1 or item.accumulate or rows_of(item.dst, tensors)[0] != many:
             continue
         changed = replace(
             item, op="transpose", mode="unknown", src=replace(item.src, pattern=((inner, few), (1, many))), call=None
@@ -229,15 +211,15 @@ def _as_transpose(prediction: Prediction) -> Iterator[Proposal]:
 def _through_sbuf(prediction: Prediction) -> Iterator[Proposal]:
     """HBM to HBM has no partitions to split over engines (D23): two legs over 128 partitions."""
     workload, generation = prediction.workload, prediction.generation
-    tensors = _tensors(workload)
-    for row, item in _copies(prediction):
+    tensors = tensors_of(workload)
+    for row, item in copies(prediction):
         source = tensors[item.src.tensor]
-        if item.op != "copy" or row.cost is None or row.cost.engines > 1 or _chip_side(item, tensors) is not None:
+        if item.op != "copy" or row.cost is None or row.cost.engines > 1 or chip_side(item, tensors) is not None:
             continue
         size, parts = source.dtype.size, generation.partitions
         elements, left = divmod(row.nbytes, parts * size) if size else (0, 1)
         free = _free_semaphore(workload)
-        if left or not elements or elements * size > generation.active_bytes - _RESERVED or free is None:
+        if left or not elements or elements * size > generation.active_bytes - RESERVED or free is None:
             continue
         tile = Tensor(f"{item.name}~tile", "sbuf", (parts, elements), source.dtype)
         wait = Wait(free, SEMAPHORE_WRITES if item.mode == "none" else 1)
@@ -252,113 +234,8 @@ def _through_sbuf(prediction: Prediction) -> Iterator[Proposal]:
         yield Proposal("split", (row.nbytes,), message, INTRO, Change({row.number: (load, store)}, (tile,)))
 
 
-# several transfers
-
-
-def _merged(prediction: Prediction) -> Iterator[Proposal]:
-    """Neighbours of one shape whose places advance evenly: one transfer with longer rows."""
-    tensors = _tensors(prediction.workload)
-    rows = list(_copies(prediction))
-    start = 0
-    while start < len(rows):
-        end = start + 1
-        while end < len(rows) and _continues(rows[start : end + 1], tensors):
-            end += 1
-        if end - start > 1:
-            yield _merge([rows[n] for n in range(start, end)], tensors)
-        start = end
-
-
-def _continues(rows: Sequence[tuple[Predicted, Transfer]], tensors: dict[str, Tensor]) -> bool:
-    """True when the last of these goes on where the one before left off, as that one did."""
-    (before, one), (row, item) = rows[-2], rows[-1]
-    first = rows[0][1]
-    if row.number != before.number + 1 or item.op != "copy" or item.accumulate or item.wait or item.updates:
-        return False
-    same = (
-        "op",
-        "mode",
-        "queue",
-        "engine",
-        "semaphore",
-        "increment",
-        "priority",
-        "num_queues",
-        "src_bound",
-        "dst_bound",
-    )
-    if any(getattr(item, name) != getattr(first, name) for name in same) or first.accumulate:
-        return False
-    for side in ("src", "dst"):
-        a, b, c = (getattr(each, side) for each in (first, one, item))
-        if _pattern(b, tensors) != _pattern(c, tensors) or b.tensor != c.tensor:
-            return False
-        step = getattr(rows[1][1], side).offset - a.offset
-        if c.offset - b.offset != step or step <= 0 or len(_pattern(c, tensors)) < 2:
-            return False
-    return True
-
-
-def _merge(rows: Sequence[tuple[Predicted, Transfer]], tensors: dict[str, Tensor]) -> Proposal:
-    first, second, count = rows[0][1], rows[1][1], len(rows)
-    sides = {}
-    for side in ("src", "dst"):
-        one, two = getattr(first, side), getattr(second, side)
-        outer, *inner = _pattern(one, tensors)
-        sides[side] = replace(one, pattern=(outer, (two.offset - one.offset, count), *inner))
-    merged = replace(first, name=f"{first.name}_x{count}", increment=first.increment * count, call=None, **sides)
-    parts = max(1, _pattern(first.dst, tensors)[0][1])
-    before, after = rows[0][0].nbytes // parts, sum(row.nbytes for row, _ in rows) // parts
-    message = (
-        f"move {count} neighbouring transfers as one: rows of {after} bytes instead of {before} "
-        f"({GOOD_ROW_BYTES} is the least recommended, {BEST_ROW_BYTES} saturates)"
-    )
-    items: dict[int, tuple[Transfer, ...]] = {row.number: () for row, _ in rows}
-    items[rows[0][0].number] = (merged,)
-    return Proposal("merge", (first.name,), message, GUIDELINE, Change(items))
-
-
-# tensors
-
-
-def _tensors(workload: Workload) -> dict[str, Tensor]:
-    return {tensor.name: tensor for tensor in workload.tensors}
-
-
-def _chip_side(item: Transfer, tensors: dict[str, Tensor]) -> str | None:
-    """The one side in SBUF; None when there is none, or both are."""
-    sides = [side for side in ("src", "dst") if tensors[getattr(item, side).tensor].space == "sbuf"]
-    return sides[0] if len(sides) == 1 and not tensors[getattr(item, sides[0]).tensor].linear else None
-
-
-def _pattern(access: Access, tensors: dict[str, Tensor]) -> Pattern:
-    tensor = tensors[access.tensor]
-    if access.pattern is not None:
-        return access.pattern
-    return whole_pattern(tensor, access.dtype.size if access.dtype is not None else 0)
-
-
-def _rows_of(access: Access, tensors: dict[str, Tensor]) -> tuple[int, int]:
-    """(partitions, elements of each) of an access to SBUF whose first dimension steps through whole partitions."""
-    pattern, tensor = _pattern(access, tensors), tensors[access.tensor]
-    total = 1
-    for _, count in pattern:
-        total *= count
-    if access.dtype is not None or len(pattern) < 2 or pattern[0][0] != tensor.row_elements:
-        return 1, total
-    return pattern[0][1], total // pattern[0][1]
-
-
 def _with_side(item: Transfer, side: str, access: Access) -> Transfer:
     return replace(item, src=access, call=None) if side == "src" else replace(item, dst=access, call=None)
-
-
-def _new(tensor: Tensor, label: str, shape: tuple[int, ...]) -> Tensor:
-    """A tensor like another one, of another shape, at no place in particular."""
-    return replace(
-        tensor, name=f"{tensor.name}~{label}", shape=shape, init="", address=None, partition=None, offset=None,
-        var_id=None,
-    )  # fmt: skip
 
 
 def _free_semaphore(workload: Workload) -> int | None:
@@ -377,5 +254,5 @@ FINDERS: tuple[Finder, ...] = (
     _whole_rows,
     _as_transpose,
     _through_sbuf,
-    _merged,
+    *MERGES,
 )
