@@ -78,6 +78,11 @@ def dump(source: str, subgraph: str, engine: str, gen: str | None, sets: tuple[s
     """Show every dma entry and every 64-byte word of every engine, with the names its numbers stand for.
 
     Patterns are [step,size], innermost first, in bytes. --json prints one object a line.
+
+    \b
+    Examples:
+      dge neff dump examples/gradient.neff
+      dge neff dump examples/gradient.neff --engine pool --json
     """
     from dgekit.export.neff_dump import dump as records
 
@@ -101,6 +106,10 @@ def check(source: str, supported: str | None, gen: str | None, sets: tuple[str, 
     Header and hash; missing members; queues, variables and ids that do not fit together; patterns that leave their
     variable; sides that do not hold the same bytes; triggers and entries without one another; rings over the limit
     of 16,777,200 descriptors.
+
+    \b
+    Example:
+      dge neff check examples/gradient.neff
     """
     from dgekit.advise.rings import neff_rings
     from dgekit.core.choices import Choices
@@ -171,6 +180,11 @@ def extract(
     """Write members (all, and the header as neff-header.json, when none is named) into DIR.
 
     Nothing is written outside DIR, and no file is ever half there; a file of that name is replaced.
+
+    \b
+    Examples:
+      dge neff extract examples/gradient.neff -o gradient
+      dge neff extract examples/gradient.neff sg00/pool.json -o gradient
     """
     from dgekit.frontends.neff.folder import extract as extract_members
 
@@ -202,6 +216,10 @@ def build(
 
     Member names are the paths below DIR, sorted unless neff-header.json lists them; sizes and hash are worked out.
     What extract wrote gives the same NEFF again.
+
+    \b
+    Example:
+      dge neff build gradient -o gradient.neff
     """
     import hashlib
 
@@ -232,6 +250,10 @@ def diff(left: str, right: str, gen: str | None, sets: tuple[str, ...], as_json:
     """Compare two NEFFs by what they mean; exit 1 when they differ.
 
     The order of keys, entries and members, paths, sizes, hash and uuid do not count.
+
+    \b
+    Example:
+      dge neff diff examples/gradient.neff other.neff
     """
     from dgekit.frontends.neff.diff import diff_neffs
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import random
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from dgekit.frontends.neff.archive import GzipSource, Limits, read_archive
 from dgekit.frontends.neff.header import HEADER_SIZE
 from dgekit.frontends.neff.opened import open_neff
 from dgekit.frontends.neff.read import read_neff
-from dgekit.frontends.neff.source import FileSource, source_of
+from dgekit.frontends.neff.source import BytesSource, open_source, source_of
 from dgekit.frontends.neff.write import build_neff
 
 
@@ -41,7 +43,7 @@ def test_members_of_an_archive_that_is_not_kept(small_buffers: None, tmp_path: P
     path = tmp_path / "a.gz"
     for stored in (gzip.compress(tar), gzip.compress(tar[:half]) + gzip.compress(tar[half:]) + bytes(700)):
         path.write_bytes(stored)
-        for source in (source_of(stored), FileSource.of(path, "a.gz")):
+        for source in (source_of(stored), open_source(path, "a.gz", 1 << 30)):
             found = read_archive(source, "f")
             assert isinstance(found.data, GzipSource) and len(found.data.states) > 10
             assert dict(found) == wanted
@@ -134,11 +136,20 @@ def test_a_large_list_is_counted_but_not_held(monkeypatch: pytest.MonkeyPatch) -
     assert len(list(open_neff(data).subgraphs[0].engines["pool"].tables())) == 50
 
 
+def test_a_pipe_is_held(tmp_path: Path) -> None:
+    pipe, data = tmp_path / "pipe", neff([entry(copy())])
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    assert open_neff(pipe).hash == "verified"
+    writer.join()
+
+
 def test_a_source_in_memory_and_one_in_a_file_are_alike(tmp_path: Path) -> None:
     data = random.Random(3).randbytes(3 << 20)
     path = tmp_path / "f"
     path.write_bytes(b"head" + data)
-    for source in (source_of(data), FileSource.of(path, "f").after(4)):
+    for source in (source_of(data), open_source(path, "f", 1 << 30).after(4), BytesSource.of(b"head" + data).after(4)):
         assert (
             len(source) == len(data) and source.read(5, 7) == data[5:12] and source.read(len(data) - 2, 9) == data[-2:]
         )

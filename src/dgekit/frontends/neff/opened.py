@@ -34,7 +34,7 @@ from dgekit.frontends.neff.header import (
     hash_status,
 )
 from dgekit.frontends.neff.json_member import member_place, read_json
-from dgekit.frontends.neff.source import BytesSource, FileSource, Progress, Source
+from dgekit.frontends.neff.source import BytesSource, Progress, Source, open_source
 from dgekit.frontends.place import Place
 from dgekit.transfers.transfer import ENGINES
 
@@ -106,14 +106,7 @@ def _load(source: str | Path | bytes, name: str, limits: Limits) -> tuple[bytes,
     if isinstance(source, bytes):
         return source[:HEADER_SIZE], BytesSource(memoryview(source)[HEADER_SIZE:]), name or "<bytes>"
     where = name or Path(source).name
-    file = FileSource.of(Path(source), where)
-    if len(file) > limits.unpacked:
-        raise InputError(
-            f"{len(file)} bytes are more than the limit of {limits.unpacked}",
-            rule="neff.limit",
-            where=where,
-            values={"size": len(file), "limit": limits.unpacked},
-        )
+    file = open_source(Path(source), where, limits.unpacked)
     return file.read(0, HEADER_SIZE), file.after(HEADER_SIZE), where
 
 

@@ -45,6 +45,10 @@ class BytesSource:
         """A source of these bytes; they are not copied."""
         return cls(memoryview(data).toreadonly())
 
+    def after(self, offset: int) -> BytesSource:
+        """The rest from `offset` on."""
+        return BytesSource(self.data[offset:])
+
     def __len__(self) -> int:
         return len(self.data)
 
@@ -67,15 +71,6 @@ class FileSource:
     start: int
     size: int
 
-    @classmethod
-    def of(cls, path: Path, where: str) -> FileSource:
-        """A whole file; raises InputError when it is none or cannot be read."""
-        try:
-            with path.open("rb") as file:
-                return cls(path, 0, file.seek(0, 2))
-        except OSError as problem:
-            raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=where) from None
-
     def after(self, offset: int) -> FileSource:
         """The rest from `offset` on."""
         return FileSource(self.path, self.start + offset, max(0, self.size - offset))
@@ -95,6 +90,27 @@ class FileSource:
     def read(self, offset: int, size: int) -> bytes:
         """These bytes at once."""
         return b"".join(self.chunks(offset, size))
+
+
+def open_source(path: Path, where: str, most: int) -> FileSource | BytesSource:
+    """A whole file of at most `most` bytes; what cannot be read twice (a pipe) is held. Raises InputError."""
+    try:
+        with path.open("rb") as file:
+            if file.seekable():
+                source: FileSource | BytesSource = FileSource(path, 0, file.seek(0, 2))
+            else:
+                source = BytesSource.of(file.read(most + 1))
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise InputError(f"cannot read {path}: {reason}", rule="input.file", where=where) from None
+    if len(source) > most:
+        raise InputError(
+            f"{len(source)} bytes are more than the limit of {most}",
+            rule="neff.limit",
+            where=where,
+            values={"size": len(source), "limit": most},
+        )
+    return source
 
 
 def source_of(data: bytes | Source) -> Source:
