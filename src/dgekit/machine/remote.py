@@ -70,7 +70,7 @@ class RemoteCopier:
         """Start what the core's last generate has built, and run its engines until all of it is done.
 
         Raises LoweringError where nothing was generated or the firmware's checks fail, the error of the first fault
-        otherwise; the rings are then empty again.
+        otherwise.
         """
         machine = self._machine
         built = self._built.pop(core, None)
@@ -82,7 +82,6 @@ class RemoteCopier:
                 source="pipeline 3.7",
                 fix="EXTENDED_RDMA_DESC_GEN before it, on the same core",
             )
-        self._withdraw(built)
         rdma.start(built.leg, built.streams, machine.generation, self._choices, events)
         faults = machine.validate(built.batch, by_processor=True)
         if faults:
@@ -90,11 +89,14 @@ class RemoteCopier:
             raise LoweringError(
                 first.message, rule=first.rule, where=first.where, values=first.values, source=first.source
             )
-        # the BDs go to the slots where generate has put them: the tails have not moved since
+        # the BDs lie in their slots since generate; on a queue that others have used meanwhile they go behind
         machine.execute(built.batch, events, core, by_processor=True)
 
     def _store(self, batch: DescriptorBatch, leg: Leg) -> dict[rdma.Role, int]:
-        """Write what fits of every ring; the fewest descriptors that one masked engine got, by role."""
+        """Write what fits of every ring; the fewest descriptors that one masked engine got, by role.
+
+        Nothing is announced, so that the slots count as free until the start.
+        """
         written: dict[rdma.Role, int] = {}
         for channel in batch.channels:
             pair = self._machine.queue(channel.dma, channel.queue, leg.core)
@@ -102,15 +104,10 @@ class RemoteCopier:
                 ring = pair.ring(role.unit)
                 count = min(len(bds), ring.free)
                 ring.store(bds[:count])
+                ring.withdraw()
                 if channel.dma in leg.dmas:
                     written[role] = min(count, written.get(role, count))
         return written
-
-    def _withdraw(self, built: _Built) -> None:
-        for channel in built.batch.channels:
-            pair = self._machine.queue(channel.dma, channel.queue, built.leg.core)
-            pair.m2s.withdraw()
-            pair.s2m.withdraw()
 
     def _check_overlap(self, leg: Leg, peer: Machine) -> None:
         """A leg within one SBUF must not write what it reads: packets of different engines have no order."""
