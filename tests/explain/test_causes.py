@@ -136,14 +136,20 @@ def test_descriptor_counts(ring, wrote, expected, cause):
 def test_errors_that_belong_to_no_word():
     log = [
         "S: ErrorHandler : FP Error(3)",
-        "S: ErrorHandler : Bad Opcode(0x12)",
         "S: ErrorHandler : Int Div Zero Error",
         "S: Assertion failure! n < 5(dge_ctx_num:3)",
         "P1: UNKNOWN OPCODE=0x77",
     ]
     found = explained(log)
-    assert [issue.rule for issue in found.issues] == ["pipeline.6.6"] * 5
+    assert [issue.rule for issue in found.issues] == ["pipeline.6.6"] * 4
     assert found.cards == []
+
+
+def test_a_bad_opcode_is_a_word_of_its_own():
+    found = explained(["S: DGE: Select backend Pool", "S: ErrorHandler : Bad Opcode(0x12)"])
+    assert [card.status for card in found.cards] == ["open", "refused"]
+    (issue,) = [issue for issue in found.all_issues if issue.rule == "pipeline.6.6"]
+    assert issue.values["opcode"] == "0x12" and issue.where == "line 2" and issue.fix
 
 
 def test_a_kind_that_no_line_tells():

@@ -191,7 +191,9 @@ def test_columns_of_a_gather_transpose(words):
         assert share.src.start == words.HBM + 16 * k
         assert share.dst.start == words.SBUF + 8 * k * words.ROW
         assert share.lanes == tuple(range(32))
-    assert not args(events, "tile")  # its tile line belongs to the software backend
+    assert args(events, "tile") == [(16, 128, 2)]
+    assert args(events, "before") == [(2, 128, 32, 1, 1, 2, 256, 0, 0, 1)]
+    assert args(events, "after") == [(2, 32, 128, 1, 1, 256, 2, 0, 0)]
 
 
 def test_mismatched_columns_of_a_gather_transpose_use_one_channel(words):

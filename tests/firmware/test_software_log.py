@@ -43,6 +43,7 @@ def test_the_log_of_a_gather_in_order():
     assert nx[-4:] == ["S: push DIMPUSH to DMA[0]: [17,17][64,64]"] + ["S: push DIMPUSH to DMA[0]: [1,1][0,0]"] * 3
     assert len(nx) == 2 + 17 + 4
     assert q7 == [
+        "P0: In dispatch, CPU ID: 0, got opcode 0xbb.",
         "P0: DGE INDIRECT",
         "P0: IndirectionInfo constructor: indices=0x100",
         "P0: gen_spray_info: reshape_kind=1, do_indirection=1, is_our_tensor=1, hbm_to_hbm=1, ndma=1",

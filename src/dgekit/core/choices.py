@@ -145,6 +145,13 @@ _ALL = (
         "pipeline 7.4",
     ),
     Choice(
+        "transpose_log",
+        ("both", "sequencer", "q7"),
+        "which processors print the tile, BEFORE and AFTER lines of a transpose",
+        "both images hold the lines; whether the reshape of a transpose runs on NX or Q7 is open",
+        "pipeline 3.1, 11.32",
+    ),
+    Choice(
         "credits",
         ("free_slots", "none"),
         "what the credit wait of the fast path counts",

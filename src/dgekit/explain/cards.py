@@ -18,6 +18,7 @@ from dgekit.logs.formats import FORMATS
 
 DUMPS = {"dump.pool": Backend.POOL, "dump.rtl": Backend.RTL, "dump.software": Backend.SOFTWARE}
 SELECTS = {"select.pool": Backend.POOL, "select.rtl": Backend.RTL, "select.none": Backend.NONE}
+FATAL = ("seq.illegal", "seq.bad_opcode")  # the sequencer stops on the word
 KIND_LINES = {
     "decode.direct2d": Kind.DIRECT2D,
     "decode.indirect": Kind.INDIRECT,
@@ -129,8 +130,8 @@ class Job:
 
     @property
     def works(self) -> bool:
-        """False for a job that is only a kind line, as of a word that a hardware backend took."""
-        return any(entry.key not in KIND_LINES for entry in self.lines)
+        """False for a job that is only the dispatcher's lines, as of a word that a hardware backend took."""
+        return any(entry.stage != "decode" for entry in self.lines)
 
 
 @dataclass(eq=False)
@@ -187,7 +188,7 @@ class Card:
         select = self.lines.first(*SELECTS)
         if select is not None:
             return SELECTS[select.key]
-        if self.lines.first("seq.illegal"):
+        if self.lines.first(*FATAL):
             return Backend.NONE
         if self.assessed or any(job.works for job in self.jobs):
             return Backend.SOFTWARE
@@ -221,7 +222,7 @@ class Card:
     @cached_property
     def status(self) -> str:
         """`done`, `skipped` (a bound failed), `refused` (no backend, illegal word) or `open` (the log ends before)."""
-        if self.lines.first("seq.illegal", "select.none"):
+        if self.lines.first(*FATAL, "select.none"):
             return "refused"
         if self.dump is not None or self.pushes:
             is_late = self.dump is not None and self.failures and self.failures[-1].line > self.dump.line

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from dgekit.core.errors import Issue
-from dgekit.explain.cards import Card, Explanation
+from dgekit.explain.cards import FATAL, Card, Explanation
 from dgekit.explain.finding import Setting, finding
 from dgekit.firmware.values import Backend, Kind
 
 _SEQUENCER = {
-    "seq.bad_opcode": "an opcode that this firmware does not know; the sequencer stops for good",
     "seq.int_div_zero": "an integer division by zero; the sequencer stops for good",
     "seq.fp_error": "a floating point error; the sequencer goes on",
     "seq.assertion": "a failed assertion",
@@ -100,9 +99,16 @@ def _no_backend(card: Card, at: Setting) -> Iterator[Issue]:
 
 
 def _illegal(card: Card) -> Iterator[Issue]:
-    entry = card.lines.first("seq.illegal")
-    if entry is not None:
-        opcode = entry.args[0]
+    entry = card.lines.first(*FATAL)
+    if entry is None:
+        return
+    opcode = entry.args[0]
+    if entry.key == "seq.bad_opcode":
+        yield finding(
+            "pipeline.6.6", "error", f"no word of this firmware has opcode {opcode:#x}: the sequencer stops for good",
+            entry, opcode=hex(opcode), source="pipeline 6.6", fix="look at dge spec OPCODE, and at the generation",
+        )  # fmt: skip
+    else:
         yield finding(
             "pipeline.6.2", "error",
             f"word {opcode:#x} breaks a structural rule: the sequencer spins and takes no further word", entry,

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dgekit.explain.cards import DUMPS, KIND_LINES, SELECTS, Card, Context, Entries, Entry, Explanation, Job
+from dgekit.explain.cards import DUMPS, FATAL, KIND_LINES, SELECTS, Card, Context, Entries, Entry, Explanation, Job
 from dgekit.firmware.values import Backend
 from dgekit.logs.parse import ParsedLine
+from dgekit.words.enums import Opcode
 
 _OPENING = ("shape", "reshape")
+_DGE_OPCODES = frozenset({Opcode.DMAMEMCPY, Opcode.DMA_INDIRECT, Opcode.DMA_TRANSPOSE, Opcode.DMA_GATHER_TRANSPOSE})
 _HARDWARE = (Backend.POOL, Backend.RTL)
 _JOB_STAGES = frozenset({"decode", "spray", "indirection", "swdge", "doorbell", "bounds"})
 _WORD_STAGES = frozenset({"shape", "reshape", "select", "dump", "push", "bounds"})
@@ -65,7 +67,7 @@ class _Sequencer:
         if entry.stage == "setup":
             self._set_up(entry)
             return True
-        if entry.key == "seq.illegal":
+        if entry.key in FATAL:
             if any(line.stage != "shape" for line in self._lines):
                 self._end_word()
             self._lines.append(entry)
@@ -183,9 +185,9 @@ class _Processor:
 
     def take(self, entry: Entry) -> bool:
         """Put a line where it belongs; False for one that belongs to no word."""
-        if entry.stage not in _JOB_STAGES or entry.key in ("decode.dispatch", "doorbell.rdma_trigger"):
+        if entry.stage not in _JOB_STAGES or (entry.stage == "doorbell" and entry.key != "doorbell.trigger"):
             return False
-        if entry.key.startswith("doorbell.") and entry.key != "doorbell.trigger":
+        if entry.key == "decode.dispatch" and entry.args[-1] not in _DGE_OPCODES:
             return False
         if not self.jobs or self._begins_job(entry):
             self.jobs.append(Job(self.number))
@@ -193,9 +195,11 @@ class _Processor:
         return True
 
     def _begins_job(self, entry: Entry) -> bool:
-        if entry.key in KIND_LINES:
-            return True
         lines = self.jobs[-1].lines
+        if entry.key == "decode.dispatch":
+            return True
+        if entry.key in KIND_LINES:
+            return lines[-1].key != "decode.dispatch"
         return entry.key == "spray.info" and lines.first("swdge.generating", "doorbell.trigger") is not None
 
 

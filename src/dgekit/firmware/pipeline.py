@@ -26,6 +26,8 @@ from dgekit.firmware.reshape import reshape
 from dgekit.firmware.select import select
 from dgekit.firmware.values import Backend, Plan, ShapePair
 from dgekit.words.checks import check_word
+from dgekit.words.enums import Opcode
+from dgekit.words.rules_common import is_member
 
 __all__ = ["Outcome", "illegal_outcome", "run_word"]
 
@@ -110,7 +112,7 @@ def _on_hardware(pair: ShapePair, plan: Plan, backend: Backend, at: _Station) ->
     program = emit.build_program(plan, pair, backend, at.generation, at.choices)
     reached = Outcome("skipped", pair, plan, backend)
     if at.choices.text("q7_kind_line") == "always":
-        spray.emit_kind(pair.kind, at.events)
+        spray.emit_dispatch(pair, at.events)
     before = at.choices.text("check_position") == "before_push"
     if before and (skipped := _bounds_failure(pair, reached, effective, at)):
         return skipped
@@ -206,10 +208,15 @@ def _illegal(word: Any, findings: list[Issue], at: _Station) -> Outcome:
 def illegal_outcome(
     word: Any, findings: list[Issue], state: StateView, generation: Generation, choices: Choices, events: EventLog
 ) -> Outcome:
-    """The illegal-instruction path: one line, then the sequencer spins (pipeline 6.2)."""
+    """The fatal path: one line, then the sequencer spins.
+
+    An opcode that the generation does not have is a bad opcode, every other breach an illegal instruction (pipeline
+    6.2, 6.6).
+    """
     opcode = word.encode()[0]
     rules = [issue.rule for issue in findings if issue.severity == "error"]
-    events.emit("decode", "illegal", "seq.illegal", (opcode,), rules=rules)
+    line = "seq.illegal" if is_member(Opcode, opcode) and opcode not in generation.opcodes_absent else "seq.bad_opcode"
+    events.emit("decode", "illegal", line, (opcode,), rules=rules)
     records = notify.illegal_instruction(state, generation, choices)
     return Outcome("refused", issues=tuple(findings), notifications=records, fatal=True)
 

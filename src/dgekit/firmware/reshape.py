@@ -12,6 +12,7 @@ from dgekit.core.choices import Choices
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.firmware import transposes
+from dgekit.firmware.transpose_lines import emit_transpose
 from dgekit.firmware.values import DgeShape, Indices, Kind, Plan, ShapePair, Share
 from dgekit.patterns.channels import dma_count, partitions_touched, row_blocks, split_channels
 from dgekit.patterns.walk import Walk
@@ -53,9 +54,7 @@ def reshape(pair: ShapePair, dmas: tuple[int, ...], generation: Generation, choi
             "reshape", "analyzed", "reshape.analyzed", _analyzed_args(analysis, pair.kind, generation), side=side
         )
     _emit_assessment(pair, src, dst, len(dmas), plan, events)
-    if pair.kind is Kind.TRANSPOSE and pair.tile:
-        tile = (pair.tile.rows, pair.tile.cols, pair.tile.size)
-        events.emit("reshape", "tile", "reshape.transpose", tile)
+    emit_transpose("reshape", pair, pair.src, choices, events)
     return plan
 
 

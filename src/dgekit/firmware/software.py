@@ -220,10 +220,10 @@ def _emit_dump(job: _Job) -> None:
 def _emit_q7(keep: Mask | None, loops: list[tuple[int, ...]], work: tuple[Work, ...], job: _Job) -> None:
     """The Q7 log in the order of pipeline 3.6; `keep` is None for a word without indices."""
     pair, events = job.pair, job.events
-    spray.emit_kind(pair.kind, events)
+    spray.emit_dispatch(pair, events)
     if keep is not None:
         spray.emit_index_constructors(pair, events)
-    pattern, mask = spray.emit_spray(pair, job.plan, events)
+    pattern, mask = spray.emit_spray(pair, job.plan, job.choices, events)
     if keep is not None:
         spray.emit_index_steps(pair, events)
         spray.emit_lane_groups(pair, len(keep), pattern, mask, events)

@@ -14,11 +14,13 @@ from dgekit.core.generations import Generation
 from dgekit.descriptors.batch import DescriptorBatch
 from dgekit.descriptors.doorbell import LEGS, doorbell_address, unit_base
 from dgekit.firmware.indirection import index_vectors
+from dgekit.firmware.transpose_lines import emit_transpose, padded
 from dgekit.firmware.values import DgeShape, Indices, Kind, Plan, ShapePair
 from dgekit.words.enums import INDEX_BYTES
 
 VECTOR_LANES = 16  # u32 lanes of one 512-bit vector: the model logs index work by such groups (DESIGN)
 NEST = 5  # dimensions of the generation loop
+PROCESSOR = 0  # the Q7 core that the model lets speak (DESIGN)
 _NO_LIMIT = 0xFFFF_FFFF
 
 KIND_LINES = {
@@ -28,9 +30,10 @@ KIND_LINES = {
 }
 
 
-def emit_kind(kind: Kind, events: EventLog) -> None:
-    """The kind line of the Q7 dispatcher; the firmware's text knows none for a transpose (pipeline 2.1)."""
-    events.emit("decode", "kind", KIND_LINES.get(kind, ""), kind=kind.name)
+def emit_dispatch(pair: ShapePair, events: EventLog) -> None:
+    """The lines of the Q7 dispatcher: the opcode, then the kind, of which a transpose has none (pipeline 2.1, 7.3)."""
+    events.emit("decode", "dispatch", "decode.dispatch", (PROCESSOR, pair.opcode), processor=PROCESSOR)
+    events.emit("decode", "kind", KIND_LINES.get(pair.kind, ""), kind=pair.kind.name)
 
 
 def emit_index_constructors(pair: ShapePair, events: EventLog) -> None:
@@ -60,7 +63,7 @@ def engine_mask(plan: Plan) -> int:
     return sum(1 << dma for dma in {share.dma for share in plan.shares})
 
 
-def emit_spray(pair: ShapePair, plan: Plan, events: EventLog) -> tuple[int, int]:
+def emit_spray(pair: ShapePair, plan: Plan, choices: Choices, events: EventLog) -> tuple[int, int]:
     """The spray lines of both operands and the gather pattern they lead to; returns (pattern, mask).
 
     "Our" tensor is the source (DESIGN); one that is ours and indexed prints both outcomes, indirection first.
@@ -73,12 +76,12 @@ def emit_spray(pair: ShapePair, plan: Plan, events: EventLog) -> tuple[int, int]
         events.emit("spray", "info", "spray.info", flags)
         if indexed:
             events.emit("spray", "indirection", "spray.indirection")
-            _emit_gather_transpose(pair, shape, events)
+            emit_transpose("spray", pair, shape, choices, events)
             events.emit("spray", "indirection_result", "spray.indirection_result", (step_port, step_half))
         if shape.is_src:
             events.emit("spray", "tensor", "spray.tensor")
-            if pair.kind is Kind.TRANSPOSE:
-                events.emit("spray", "tile", "spray.transpose", _tile_args(pair))
+            if not indexed:
+                emit_transpose("spray", pair, shape, choices, events)
             events.emit("spray", "tensor_result", "spray.tensor_result", (step_port, step_half))
         if not indexed and not shape.is_src:
             events.emit("spray", "skip", "spray.skip")
@@ -87,29 +90,6 @@ def emit_spray(pair: ShapePair, plan: Plan, events: EventLog) -> tuple[int, int]
     pattern, mask = gather_pattern(eng_mask, step_port, step_half)
     events.emit("spray", "pattern_end", "spray.pattern_end", (pattern, mask))
     return pattern, mask
-
-
-def _emit_gather_transpose(pair: ShapePair, shape: DgeShape, events: EventLog) -> None:
-    """Tile, shape before and after; AFTER swaps the first two dimensions (the permutation is not published)."""
-    if pair.kind is not Kind.GATHER_TRANSPOSE:
-        return
-    num, step = _padded(shape, 4)
-    swapped = (1, 0, 2, 3)
-    events.emit("spray", "tile", "spray.indirect_transpose", _tile_args(pair))
-    events.emit("spray", "before", "spray.before", (shape.elem_size, *num, *step, int(shape.is_src)))
-    after = (shape.elem_size, *(num[k] for k in swapped), *(step[k] for k in swapped))
-    events.emit("spray", "after", "spray.after", after)
-
-
-def _tile_args(pair: ShapePair) -> tuple[int, int, int]:
-    tile = pair.tile
-    return (tile.rows, tile.cols, tile.size) if tile else (0, 0, pair.src.elem_size)
-
-
-def _padded(shape: DgeShape, dims: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Counts and steps (in the word's unit) in `dims` dimensions; those the shape lacks count 1, step 0 (D3)."""
-    lacking = dims - len(shape.num)
-    return (*shape.num, *(1,) * lacking), (*shape.word_step, *(0,) * lacking)
 
 
 def emit_index_steps(pair: ShapePair, events: EventLog) -> None:
@@ -176,7 +156,7 @@ def _valid(shape: DgeShape, pair: ShapePair, lanes: Sequence[int]) -> int:
 def emit_batman(pair: ShapePair, events: EventLog) -> None:
     """The five-dimensional shape before the indirection reshape, and its shared dimension."""
     shape, dim, _ = index_vectors(pair)[0]
-    num, step = _padded(shape, NEST)
+    num, step = padded(shape, NEST)
     events.emit("indirection", "batman_shape", "indirection.batman_shape", (*num, *step))
     events.emit("indirection", "batman_dim", "indirection.batman_dim", (dim,))
 
