@@ -107,8 +107,14 @@ def test_transposes_and_compute_are_slower_than_copies() -> None:
 def test_updates_run_at_full_rate_from_v4_on() -> None:
     def cost(chip: str, dtype: str) -> float:
         device = Device(chip)
-        a = device.hbm(np.ones((128, 512), np.float32)) if dtype == "float32" else device.hbm(np.ones((128, 512), np.int32))
-        done = device.copy(device.sbuf((128, 512), dtype, contents=np.ones((128, 512), dtype)), a, accumulate="add", mode="swdge")
+        a = (
+            device.hbm(np.ones((128, 512), np.float32))
+            if dtype == "float32"
+            else device.hbm(np.ones((128, 512), np.int32))
+        )
+        done = device.copy(
+            device.sbuf((128, 512), dtype, contents=np.ones((128, 512), dtype)), a, accumulate="add", mode="swdge"
+        )
         assert done.ok, done.issues
         facts = facts_of(device.generation)
         return float(done.cost.data_ns.estimate * facts.rate.value)
@@ -119,7 +125,9 @@ def test_updates_run_at_full_rate_from_v4_on() -> None:
 
 def test_hbm_to_hbm_is_one_engine() -> None:
     device = Device("trn2")
-    done = device.copy(device.hbm(shape=(1 << 20,), dtype="uint8"), device.hbm(shape=(1 << 20,), dtype="uint8"), mode="none")
+    done = device.copy(
+        device.hbm(shape=(1 << 20,), dtype="uint8"), device.hbm(shape=(1 << 20,), dtype="uint8"), mode="none"
+    )
     assert done.cost.engines == 1
     assert done.cost.data_ns.estimate == pytest.approx((1 << 20) / 23, rel=0.01)
 
