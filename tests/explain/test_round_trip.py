@@ -147,7 +147,7 @@ def random_run(seed):
     return device, done, generation_named(generation), Choices(choices)
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
 def test_random_programs(count):
     for seed in range(count):
         device, _, generation, choices = random_run(seed)

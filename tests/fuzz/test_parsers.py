@@ -46,7 +46,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 GRADIENT = (EXAMPLES / "gradient.neff").read_bytes()
 PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.toml"))]
 OPCODES = sorted({code for cls in word_classes() for code in [cls().encode()[0]]})
-COUNTS = [pytest.param(150, id="quick"), pytest.param(4000, id="long", marks=pytest.mark.slow)]
+COUNTS = [pytest.param(150, id="quick"), pytest.param(1000, id="long", marks=pytest.mark.slow)]
 many = pytest.mark.parametrize("count", COUNTS)
 Holds = Callable[..., Any]
 Mutate = Callable[[bytes, random.Random], bytes]

@@ -19,7 +19,7 @@ GRADIENT = (EXAMPLES / "gradient.neff").read_bytes()
 SPEC = Path(__file__).parents[1] / "golden" / "spec" / "isa-words.json"
 WORDS = [bytes.fromhex(text) for text in json.loads(SPEC.read_text(encoding="utf-8"))["examples"].values()]
 SECONDS = 60.0  # the largest program that the limits let through, on a busy machine
-COUNTS = [pytest.param(120, id="quick"), pytest.param(4000, id="long", marks=pytest.mark.slow)]
+COUNTS = [pytest.param(120, id="quick"), pytest.param(1000, id="long", marks=pytest.mark.slow)]
 many = pytest.mark.parametrize("count", COUNTS)
 VERBS = (
     ["run", "-q"],
