@@ -43,9 +43,6 @@ def load_program(
     subgraph where there are none.
     """
     kind = detect(data, name) if form in ("", AUTO) else check_kind(form)
-    if kind == "neff":
-        neff = read_neff(data, name=name)
-        return neff_workload(neff, inputs, Choices(choices), generation=generation, subgraph=subgraph)
     if kind == "py":
         return _kernel(
             data, name, base_dir, generation, choices or {}, {**(inputs or {}), **(arguments or {})}, nki_version
@@ -54,6 +51,9 @@ def load_program(
         raise UsageError(
             f"{name} is a {kind} input and takes no arguments", rule="input.arguments", fix="--in loads its tensors"
         )
+    if kind == "neff":
+        neff = read_neff(data, name=name)
+        return neff_workload(neff, inputs, Choices(choices), generation=generation, subgraph=subgraph)
     if subgraph:
         raise UsageError(
             f"{name} is a {kind} input and has no subgraphs", rule="input.subgraph", fix="leave --subgraph out"
