@@ -149,7 +149,7 @@ _ALL = (
         ("both", "sequencer", "q7"),
         "which processors print the tile, BEFORE and AFTER lines of a transpose",
         "both images hold the lines; whether the reshape of a transpose runs on NX or Q7 is open",
-        "pipeline 3.1, 11.32",
+        "pipeline 3.1, pipeline 11.32",
     ),
     Choice(
         "credits",
