@@ -23,7 +23,7 @@ _SWITCHES: dict[str, list[Any]] = {
     "step_unit": ["bytes", "elements"],
     "dimpush_order": ["inner_first", "outer_first"],
     "packet_bytes": [65536, 4096, 64, 7],
-    "ring_size": [4096, 128, 64],
+    "ring_size": [4096, 256, 128],  # a packet must fit: SUNDA takes 128 BDs on the receive side
     "hbm_split": ["none", "equal"],
     "sem_mode": ["once", "per_engine"],
     "generate_pairing": ["single", "pair"],

@@ -208,7 +208,7 @@ def test_scatter_add(
     source = world.tensor("data", ends[0], (lanes, cols), dtype, values[1])
     picks = world.tensor("picks", "sbuf", (1, lanes), "uint32", np.array([indices], np.uint32))
     done = world.device.scatter(table, source, picks, mode=pair[1], accumulate="add", non_unique=True, **SIGNAL)
-    if pair[1] == "hwdge":
+    if pair[1] == "hwdge" or pair[0] == "MAVERICK":  # nothing is known of its compute path (cce 8)
         world.expect_untouched(done)
         return
     assert done.ok, done.issues
