@@ -102,7 +102,7 @@ def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
 )
 def direct_transpose(case: Case) -> Iterator[Finding]:
     """The mode, then what hwdge asks of type and shape by either page."""
-    if _indirect(case):
+    if _indirect(case) or len(case.call.srcs[0].shape) not in AXES:
         return
     if case.mode == "swdge":
         yield Finding("a direct transpose in swdge", {"mode": "swdge", "allowed": ["unknown", "hwdge"]})

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 from dgekit.advise.calls import call_of_transfer
 from dgekit.advise.contents import index_values
 from dgekit.advise.hazards import find_hazards
 from dgekit.advise.rulebook import CALL_RULES
-from dgekit.advise.rules import MODES, Case, Finding, Rule
+from dgekit.advise.rules import MODES, Case
 from dgekit.advise.rules_memory import Program, program_issues
-from dgekit.core.errors import DgeError, Issue, has_errors
+from dgekit.core.errors import DgeError, Issue, Severity, has_errors
 from dgekit.core.generations import Generation
 from dgekit.frontends.nki.versions import DEFAULT_VERSION, version_named
 from dgekit.machine.checking import item_issues
@@ -27,6 +27,7 @@ from dgekit.transfers.transfer import Item, RawWords, SemaphoreStep, Transfer, W
 
 FALLBACKS = ("swdge", "none", "hwdge")
 NO_MODES = ("sendrecv", "core_barrier")
+_RANKS = get_args(Severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +158,15 @@ class _Found:
 
     @classmethod
     def of(cls, case: Case, where: str) -> _Found:
-        """Every finding of every rule that applies."""
-        found: list[tuple[Rule, Finding]] = [
-            (rule, finding) for rule in CALL_RULES.values() if rule.applies(case) for finding in rule.find(case)
+        """Every finding of every rule that applies, the errors first."""
+        found = [
+            (rule.issue(finding, where), finding.only_named)
+            for rule in CALL_RULES.values()
+            if rule.applies(case)
+            for finding in rule.find(case)
         ]
-        return cls(
-            tuple(rule.issue(finding, where) for rule, finding in found),
-            tuple(finding.only_named for _, finding in found),
-        )
+        found.sort(key=lambda pair: _RANKS.index(pair[0].severity))
+        return cls(tuple(issue for issue, _ in found), tuple(only for _, only in found))
 
     @property
     def errors(self) -> tuple[Issue, ...]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dgekit.advise.rules import MODES
-from dgekit.advise.verdict import Report, Verdict
 from dgekit.core.errors import Issue
 from dgekit.core.generations import Generation
 from dgekit.layout.diagram import columns
+
+if TYPE_CHECKING:
+    from dgekit.advise.verdict import Report, Verdict
 
 SCHEMA = "dgekit.check/1"
 
