@@ -61,8 +61,13 @@ def summary_lines(run: RunResult) -> Iterator[str]:
         place = f" at {result.line}" if result.line else ""
         yield (
             f"{result.status}: {result.name} ({result.kind}, {result.backend.value}){place}: {counts['bytes']} bytes, "
-            f"{counts['m2s']} M2S and {counts['s2m']} S2M descriptors on {len(counts['per_engine'])} engines"
+            f"{counts['m2s']} M2S and {counts['s2m']} S2M descriptors on {_engines(counts)}"
         )
+
+
+def _engines(counts: dict[str, Any]) -> str:
+    number = len(counts["per_engine"])
+    return "1 engine" if number == 1 else f"{number} engines"
 
 
 def _transfer_lines(result: TransferResult, events: list[Event], run: RunResult) -> Iterator[str]:
