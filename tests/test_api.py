@@ -40,6 +40,62 @@ def test_refusals_of_the_facade(tmp_path):
     assert refused(lambda: dgekit.Device("trn9")) == "dge.generation"
 
 
+@pytest.mark.parametrize("thing", [64, None, [1, 2]])
+def test_what_is_no_word(thing):
+    for action in (dgekit.decode, dgekit.encode, dgekit.check):
+        assert refused(lambda action=action: action(thing)) == "api.word"
+    assert refused(lambda: dgekit.encode("b810")) == "api.word"
+    data = bytearray(dgekit.encode(DmaDirect2D(semaphore=10)))
+    assert dgekit.decode(data) == dgekit.decode(np.frombuffer(data, np.uint8)) == DmaDirect2D(semaphore=10)
+    assert dgekit.check(data) == dgekit.check(bytes(data))
+
+
+def test_options_are_the_keys_of_a_transfer_file():
+    device = dgekit.Device("trn2")
+    x, y = device.hbm(np.arange(16, dtype=np.uint8)), device.hbm(np.zeros(16, np.uint8))
+    wait = [{"semaphore": np.uint8(3), "at_least": 1, "decrement": True}]
+    device.copy(y, x, semaphore=3)
+    assert device.copy(y, x, wait=wait).status == "done" and device.semaphores == {}
+    held = device.copy(y, x, wait=wait)
+    assert held.status == "skipped"
+    bounded = device.copy(y, x, dst_bound={"register": 5, "limit": 0x1000_0000})
+    assert bounded.status == "skipped" and bounded.issues[0].rule == "pipeline.6.1"
+    rows = device.sbuf(contents=np.array([[1, 1]], np.uint32))
+    table, two = device.hbm(np.zeros((4, 8), np.uint8)), device.hbm(np.ones((2, 8), np.uint8))
+    assert not device.scatter(table, two, rows, non_unique_dst_idx=True).issues
+
+
+@pytest.mark.parametrize(
+    ("options", "rule", "words"),
+    [
+        ({"wait": 5}, "api.type", "int where a list of waits"),
+        ({"wait": [{"semaphore": 3}]}, "api.missing", "copy0: wait[0]: key `at_least` is missing"),
+        ({"wait": [{"semaphore": 300, "at_least": 1}]}, "api.value", "copy0: wait[0].semaphore: 300"),
+        ({"src_bound": 3}, "api.type", "copy0: src_bound"),
+        ({"dst_bound": {"registre": 3}}, "api.key", "nearest `register`"),
+    ],
+)
+def test_tables_that_no_transfer_file_could_hold(options, rule, words):
+    device = dgekit.Device("trn2")
+    x = device.hbm(np.zeros(8, np.uint8))
+    with pytest.raises(InputError) as caught:
+        device.copy(x, x, **options)
+    assert caught.value.rule == rule and words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "legal"),
+    [("oob", "drop", "error, skip"), ("accumulate", "sum", "add, max, min, multiply"), ("engine", "cpu", "pe, act")],
+)
+def test_options_that_are_one_of_a_few_words(option, value, legal):
+    device = dgekit.Device("trn2")
+    x, y = device.hbm(np.ones(8, np.float32)), device.hbm(np.zeros(8, np.float32))
+    (issue,) = device.copy(y, x, **{option: value}).issues
+    assert issue.rule == f"transfers.{option}" and legal in issue.message
+    assert not y.numpy().any()
+    assert [issue.rule for issue in device.transfer("move", y, x).issues] == ["transfers.op"]
+
+
 def test_inputs_that_belong_to_nothing(tmp_path):
     program = tmp_path / "p.toml"
     program.write_text('[tensors.x]\nspace = "hbm"\nshape = [4]\ndtype = "uint8"\n')

@@ -20,6 +20,7 @@ from dgekit.export.stages import stage_named, stage_to_json
 from dgekit.frontends.load import load_program
 from dgekit.frontends.nki import run_script, split_source
 from dgekit.frontends.nki.versions import DEFAULT_VERSION
+from dgekit.frontends.program.options import option_fields
 from dgekit.frontends.program.tensors import tensor_issues
 from dgekit.logs.render import render_log
 from dgekit.machine.fabric import Fabric
@@ -29,13 +30,16 @@ from dgekit.transfers.transfer import Access, MachineInit, RawWords, Tensor, Tra
 from dgekit.words.checks import check_word
 from dgekit.words.codec import decode_word, encode_word
 from dgekit.words.enums import WORD_SIZE
+from dgekit.words.word import Word
 
 Overrides = Mapping[str, object]
 Given = str | Path | Workload
 
 
 def decode(data: bytes | str) -> Any:
-    """One word from 64 bytes or from hex text; raises DecodeError for another size, InputError for bad hex.
+    """One word from 64 bytes or from hex text.
+
+    Raises DecodeError for another size, InputError for bad hex, UsageError for anything else.
 
     >>> decode("b8100000" + "00" * 60).kind
     'DMA_DIRECT2D'
@@ -44,12 +48,14 @@ def decode(data: bytes | str) -> Any:
 
 
 def encode(word: Any) -> bytes:
-    """The 64 bytes of a word.
+    """The 64 bytes of a word; raises UsageError for what is none.
 
     >>> from dgekit.words.structs import DmaDirect2D
     >>> encode(DmaDirect2D(semaphore=10))[:16].hex(" ")
     'b8 10 00 00 00 00 00 00 00 00 00 00 00 0a 00 00'
     """
+    if not isinstance(word, Word):
+        raise UsageError(f"{type(word).__name__} is no word", rule="api.word", fix="decode it first")
     return encode_word(word)
 
 
@@ -63,13 +69,16 @@ def check(
     >>> [issue.rule for issue in check("bd100000" + "00" * 60, "trn1") if issue.severity == "error"]
     ['isa.7.word']
     """
-    decoded = decode(word) if isinstance(word, bytes | str) else word
+    decoded = word if isinstance(word, Word) else decode(word)
     return check_word(decoded, generation_named(generation), Choices(choices), extension)
 
 
 def _as_bytes(data: bytes | str) -> bytes:
     if not isinstance(data, str):
-        return bytes(data)
+        try:
+            return bytes(memoryview(data))
+        except TypeError:
+            raise UsageError(f"{type(data).__name__} is neither bytes nor hex text", rule="api.word") from None
     try:
         return bytes.fromhex("".join(data.split()))
     except ValueError:
@@ -324,24 +333,15 @@ class Device:
         targets = [dst] if isinstance(dst, TensorRef) else list(dst)
         if not targets or not srcs:
             raise UsageError("a reduction has a source and a destination", rule="api.reduce")
-        for name in ("accum", "constant_dtype"):
-            if name in options:
-                options[name] = dtype_named(options[name]).name
-        return self.transfer(
-            "reduce",
-            targets[0],
-            srcs[0],
-            srcs=tuple(ref.access for ref in srcs),
-            dsts=tuple(ref.access for ref in targets),
-            compute=compute,
-            **options,
-        )
+        options |= {key: dtype_named(options[key]).name for key in ("accum", "constant_dtype") if key in options}
+        sides = {"srcs": tuple(ref.access for ref in srcs), "dsts": tuple(ref.access for ref in targets)}
+        return self.transfer("reduce", targets[0], srcs[0], compute=compute, **sides, **options)
 
     def transfer(self, op: Any, dst: TensorRef, src: TensorRef, **options: Any) -> Done:
-        """Any transfer; raises UsageError for an option that does not exist."""
+        """Any transfer; raises UsageError for an option that does not exist, InputError for a table that is wrong."""
         name = options.pop("name", f"{op}{len(self.session.results)}")
         try:
-            item = Transfer(name, op, src.access, dst.access, **options)
+            item = Transfer(name, op, src.access, dst.access, **option_fields(name, options))
         except TypeError as problem:
             raise UsageError(f"{op}: {problem}".replace("Transfer.__init__() ", ""), rule="api.option") from None
         return self._carried(item)
@@ -376,7 +376,7 @@ class Device:
 def _four(values: Sequence[int]) -> tuple[int, int, int, int]:
     if len(values) != 4:
         raise UsageError(f"a shape register has 4 dimensions, {len(values)} given", rule="pipeline.2.4")
-    first, second, third, fourth = (int(value) for value in values)
+    first, second, third, fourth = values
     return first, second, third, fourth
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -10,10 +11,11 @@ import pytest
 
 from dgekit.api import Device
 from dgekit.core.errors import LoweringError
+from dgekit.core.state import Mailbox, ShapeRegister
 from dgekit.descriptors.notification import ErrorRecord
 from dgekit.frontends.toml_file import loads
 from dgekit.machine.session import run_workload
-from dgekit.transfers.transfer import Bound
+from dgekit.transfers.transfer import Bound, MachineInit
 from dgekit.words.structs import Addr8Immediate, Addr8Reg, Addr8TblImm, Addr8TblReg, DmaDirect2D, Dtype
 
 SRC, DST = 0x1000_0000, 0x1000_1000
@@ -123,6 +125,42 @@ def test_a_register_that_does_not_exist(set_it: Any, rule: str, number: int) -> 
     with pytest.raises(LoweringError) as caught:
         set_it(Device("trn2"))
     assert (caught.value.rule, caught.value.values["number"]) == (rule, number)
+
+
+@pytest.mark.parametrize(
+    ("state", "rule"),
+    [
+        (MachineInit(registers={1: 1 << 32}), "isa.1.5"),
+        (MachineInit(registers={1: -1}), "isa.1.5"),
+        (MachineInit(registers={1: "x"}), "isa.1.5"),  # type: ignore[dict-item]
+        (MachineInit(registers={"a": 1}), "isa.1.5"),  # type: ignore[dict-item]
+        (MachineInit(local_registers={40: 1 << 32}), "pipeline.1.6"),
+        (MachineInit(shape_registers={0: ShapeRegister(num=(1 << 16, 1, 1, 1))}), "pipeline.2.4"),
+        (MachineInit(shape_registers={0: ShapeRegister(num=(-1, 1, 1, 1))}), "pipeline.2.4"),
+        (MachineInit(address_table={1 << 16: 0}), "isa.1.3.table"),
+        (MachineInit(address_table={0: 1 << 64}), "isa.1.3.table"),
+        (MachineInit(mailboxes=(Mailbox(),) * 5), "pipeline.1.5"),
+        (MachineInit(mailboxes=(Mailbox(priority=256),)), "pipeline.1.5"),
+        (MachineInit(mailboxes=(Mailbox(mask=1 << 16),)), "pipeline.1.5"),
+        (MachineInit(priority_bytes=(1,) * 5), "pipeline.1.5"),
+        (MachineInit(priority_bytes=(0,)), "pipeline.1.5"),
+        (MachineInit(semaphores={256: 1}), "dec.D42"),
+        (MachineInit(semaphores={3: 1 << 31}), "dec.D42"),
+    ],
+)
+def test_state_that_does_not_fit_sets_nothing(state: MachineInit, rule: str) -> None:
+    device = Device("trn2")
+    before = device.session.state_for(0, {})
+    with pytest.raises(LoweringError) as caught:
+        device.session.set_state(replace(state, registers={2: 7, **state.registers}))
+    assert caught.value.rule == rule
+    assert device.session.state_for(0, {}) == before and device.semaphores == {}
+
+
+def test_whole_numbers_of_numpy_become_plain_ones() -> None:
+    device = Device("trn2")
+    device.set_registers({1: np.uint32(5)})
+    assert type(device.session.state_for(0, {}).registers[1]) is int
 
 
 # notifications (pipeline 6.4, 6.5)

@@ -16,17 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import DgeError, Issue, LoweringError
+from dgekit.core.errors import DgeError, Issue
 from dgekit.core.events import EventLog
 from dgekit.core.evt_sem import PROGRAM_CORE, SEM_INC, register_address
 from dgekit.core.generations import Generation
 from dgekit.core.state import (
-    NUM_REGISTERS,
-    NUM_SHAPE_REGISTERS,
     REG_CARVEOUT,
     REG_DMA_CONFIG,
     REG_FEATURE_FLAGS,
-    ShapeRegister,
     StateView,
 )
 from dgekit.descriptors.notification import ErrorRecord, decode_record
@@ -34,6 +31,7 @@ from dgekit.logs.render import render_log
 from dgekit.machine.carry import Carrier
 from dgekit.machine.contents import U8, as_array, dense_bytes, initial_bytes
 from dgekit.machine.fabric import Fabric
+from dgekit.machine.initial_state import checked_state
 from dgekit.machine.machine import Machine
 from dgekit.machine.notify import NotificationQueue
 from dgekit.machine.prepare import NO_EFFECT, Lowering, Prepared, prepare
@@ -139,17 +137,17 @@ class Session:
     # state
 
     def set_state(self, init: MachineInit) -> None:
-        """Set registers, shapes, tables and semaphores (D41); unknown local registers raise LoweringError."""
-        state, local = self._state, init.local_registers
-        _check_state(init)
+        """Set registers, shapes, tables and semaphores (D41); raises LoweringError and then sets nothing."""
+        init = checked_state(init, self.choices)
+        state, local, table = self._state, init.local_registers, self._table(init.address_table)
         shapes = list(state.shape_registers)
         for index, register in init.shape_registers.items():
-            shapes[index] = _fitting(index, register, self.choices)
+            shapes[index] = register
         self._state = replace(
             state,
             registers={**state.registers, **init.registers},
             shape_registers=tuple(shapes),
-            address_table={**state.address_table, **self._table(init.address_table)},
+            address_table={**state.address_table, **table},
             feature_flags=local.get(REG_FEATURE_FLAGS, state.feature_flags),
             carveout=local.get(REG_CARVEOUT, state.carveout),
             dma_config=local.get(REG_DMA_CONFIG, state.dma_config),
@@ -300,37 +298,3 @@ def _pinned(placed: Placed) -> Tensor:
     if placed.in_sbuf:
         return replace(placed.tensor, partition=placed.partition, offset=placed.offset, var_id=placed.var_id)
     return replace(placed.tensor, address=placed.address, var_id=placed.var_id)
-
-
-def _check_state(init: MachineInit) -> None:
-    """Numbers of registers that exist, before anything is set; raises LoweringError."""
-    known = (
-        ("local register", init.local_registers, (REG_FEATURE_FLAGS, REG_CARVEOUT, REG_DMA_CONFIG), "pipeline.1.6"),
-        ("register", init.registers, range(NUM_REGISTERS), "isa.1.5"),
-        ("shape register", init.shape_registers, range(NUM_SHAPE_REGISTERS), "pipeline.2.4"),
-    )
-    for noun, given, legal, rule in known:
-        for number in given:
-            if number not in legal:
-                raise LoweringError(
-                    f"{noun} {number} has no known meaning",
-                    rule=rule,
-                    values={"number": number, "first": legal[0], "last": legal[-1]},
-                    fix=f"{noun}s {legal[0]} to {legal[-1]} can be set",
-                )
-
-
-def _fitting(index: int, register: ShapeRegister, choices: Choices) -> ShapeRegister:
-    """The register, if its steps fit the width of the file (pipeline 2.4); raises LoweringError otherwise."""
-    bits = choices.number("shape_reg_width")
-    low, high = -(1 << (bits - 1)), (1 << bits) - 1
-    for step in register.step:
-        if not low <= step <= high:
-            raise LoweringError(
-                f"step {step} does not fit the {bits}-bit steps of shape register {index}",
-                rule="pipeline.2.4",
-                where=f"shape_registers[{index}]",
-                values={"step": step, "low": low, "high": high},
-                fix="--set shape_reg_width=32",
-            )
-    return register

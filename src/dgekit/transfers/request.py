@@ -16,7 +16,7 @@ from dgekit.core.state import NUM_SEMAPHORES
 from dgekit.patterns.walk import Walk
 from dgekit.transfers.access import access_walk, element_type
 from dgekit.transfers.placement import Placed, Placement
-from dgekit.transfers.transfer import Access, Transfer
+from dgekit.transfers.transfer import ENGINES, OOB, OPS, UPDATES, Access, Transfer
 from dgekit.words.enums import MAX_PRIORITY_CLASS
 
 MAX_INCREMENT = 255
@@ -83,6 +83,7 @@ def open_request(transfer: Transfer, placement: Placement, generation: Generatio
     dst = open_leg("dst", transfer.dst, placement, generation, where)
     request = Request(transfer, placement, generation, choices, src, dst)
     _check_numbers(request)
+    _check_words(request)
     for leg in (src, dst):
         check_dtype(leg, request)
     if src.dtype.code == dst.dtype.code and src.dtype.fn != dst.dtype.fn:
@@ -126,6 +127,23 @@ def _check_numbers(request: Request) -> None:
                 f"{name} {value} is outside 0..{max(legal)}",
                 f"transfers.{name}",
                 {name: value, "maximum": max(legal)},
+            )
+
+
+def _check_words(request: Request) -> None:
+    """Options that are one of a few words; a transfer file's have been checked when it was read."""
+    transfer = request.transfer
+    for name, value, legal in (
+        ("op", transfer.op, OPS),
+        ("oob", transfer.oob, OOB),
+        ("accumulate", transfer.accumulate, ("", *UPDATES)),
+        ("engine", transfer.engine, ENGINES),
+    ):
+        if value not in legal:
+            raise request.refuse(
+                f"{name} {value!r} is none of {', '.join(filter(None, legal))}",
+                f"transfers.{name}",
+                {name: value, "legal": list(legal)},
             )
 
 

@@ -26,6 +26,8 @@ ENGINES = ("pe", "act", "pool", "dve", "sp")  # the processors whose streams hol
 REDUCTIONS = ("add", "fma", "min", "max")
 Accumulate = Literal["", "add", "max", "min", "multiply"]
 UPDATES: tuple[Accumulate, ...] = ("add", "max", "min", "multiply")  # the compute ops of a word, as keys
+Oob = Literal["error", "skip"]
+OOB: tuple[Oob, ...] = ("error", "skip")
 MODES: tuple[Mode, ...] = ("unknown", "none", "swdge", "hwdge")
 
 
@@ -169,7 +171,7 @@ class Transfer:
     wait: tuple[Wait, ...] = ()
     updates: tuple[Update, ...] = ()
     indices: Access | None = None
-    oob: Literal["error", "skip"] = "error"
+    oob: Oob = "error"
     accumulate: Accumulate = ""
     non_unique: bool = False
     src_bound: Bound | None = None

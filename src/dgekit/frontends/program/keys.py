@@ -14,7 +14,7 @@ from dgekit.core.generations import DEFAULT, generation_named
 from dgekit.core.routing import MAX_CHIP_ID
 from dgekit.core.state import NUM_REGISTERS, NUM_SEMAPHORES, NUM_SHAPE_REGISTERS, REG_DMA_CONFIG, REG_FEATURE_FLAGS
 from dgekit.frontends.kinds import Array, Boolean, Either, Integer, Key, Mapping, Number, Parsed, Section, Text
-from dgekit.transfers.transfer import ENGINES, MODES, OPS, REDUCTIONS, UPDATES
+from dgekit.transfers.transfer import ENGINES, MODES, OOB, OPS, REDUCTIONS, UPDATES
 from dgekit.words.enums import WORD_SIZE
 
 INITS = ("arange", "zeros", "ones", "random")
@@ -128,7 +128,7 @@ TRANSFER = Section(
         Key("increment", Integer(0, 255), "amount added to the semaphore (1 unless given)"),
         Key("wait", Array(WAIT), "conditions for its start"),
         Key("indices", _access, "u32 row indices (gather, scatter, gather_transpose)"),
-        Key("oob", Text(("error", "skip")), "what an out-of-range index does: nothing moves, or its row is skipped"),
+        Key("oob", Text(OOB), "what an out-of-range index does: nothing moves, or its row is skipped"),
         Key(
             "accumulate",
             Text(UPDATES),

@@ -73,7 +73,7 @@ def _raw_words(name: str, table: dict[str, Any], written: dict[str, Any], place:
         mode=table["mode"],
         semaphore=table["semaphore"],
         increment=table["increment"],
-        wait=_waits(table["wait"], core or PROGRAM_CORE) + waits,
+        wait=waits_of(table["wait"], core or PROGRAM_CORE) + waits,
         updates=updates,
         engine=table["engine"],
         where=str(place),
@@ -97,13 +97,13 @@ def _transfer(name: str, table: dict[str, Any], written: dict[str, Any], place: 
         mode=table["mode"],
         semaphore=table["semaphore"],
         increment=1 if table["increment"] is None else table["increment"],
-        wait=_waits(table["wait"]),
+        wait=waits_of(table["wait"]),
         indices=_access(table["indices"], place.key("indices"), known) if table["indices"] else None,
         oob=table["oob"] or "error",
         accumulate=table["accumulate"] or "",
         non_unique=bool(table["non_unique_dst_idx"]),
-        src_bound=_bound(table["src_bound"]),
-        dst_bound=_bound(table["dst_bound"]),
+        src_bound=bound_of(table["src_bound"]),
+        dst_bound=bound_of(table["dst_bound"]),
         priority=table["priority"],
         queue=table["queue"] or "",
         engine=table["engine"],
@@ -170,7 +170,7 @@ def _tensor_name(name: str, place: Place, known: frozenset[str]) -> str:
     return name
 
 
-def _waits(tables: tuple[dict[str, Any], ...] | None, core: int = PROGRAM_CORE) -> tuple[Wait, ...]:
+def waits_of(tables: tuple[dict[str, Any], ...] | None, core: int = PROGRAM_CORE) -> tuple[Wait, ...]:
     """Waits on the semaphores of the cores they name, else of `core`."""
     return tuple(
         Wait(t["semaphore"], t["at_least"], "ge", t["decrement"], core if t["core"] is None else t["core"])
@@ -178,7 +178,8 @@ def _waits(tables: tuple[dict[str, Any], ...] | None, core: int = PROGRAM_CORE) 
     )
 
 
-def _bound(table: dict[str, Any] | None) -> Bound | None:
+def bound_of(table: dict[str, Any] | None) -> Bound | None:
+    """A checked bound table as a value."""
     return Bound(table["register"], table["limit"], table["notify"]) if table else None
 
 
