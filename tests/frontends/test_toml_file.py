@@ -299,10 +299,21 @@ WRONG = [
     ),
     (TENSORS + "[[transfers]]\nop = 'reduce'\nsrc = 'x'\ndst = 'y'", "toml.conflict", "transfers[0].src"),
     (
-        TENSORS + "[[transfers]]\nop = 'reduce'\nsrcs = ['x']\ndst = 'y'\ncompute = 'fma'\nscales = [1, 2]",
-        "toml.value",
-        "transfers[0].scales",
+        TENSORS + "[[transfers]]\nop = 'reduce'\nsrcs = ['x']\ndst = 'y'\ndsts = ['y']\ncompute = 'add'",
+        "toml.conflict",
+        "transfers[0].dsts",
     ),
+    (
+        TENSORS + "[[transfers]]\nop = 'reduce'\nsrcs = ['x']\ndst = 'y'\ncompute = 'add'\naccum = 'float31'",
+        "toml.value",
+        "transfers[0].accum",
+    ),
+    (
+        TENSORS + "[[transfers]]\nop = 'reduce'\nsrcs = ['x']\ncompute = 'add'",
+        "toml.missing",
+        "transfers[0]",
+    ),
+    (one("seed = 1"), "toml.conflict", "transfers[0].seed"),
     (
         TENSORS + "[[transfers]]\nop = 'reduce'\nsrcs = ['x']\ndst = 'y'\ncompute = 'add'\naccum = 'fp33'",
         "toml.value",
