@@ -1,51 +1,40 @@
 """Which items of a program are done before which start: program order and semaphores (D53).
 
-An item is known by its chain: the transfers of one engine on one queue, or the other instructions of one engine;
-the members of a chain finish in order. `done[i]` says, chain by chain, how many members are surely finished when item
-i starts. A wait for a semaphore orders exactly those increments without which the value cannot be reached: the sum of
-all others that may come before it stays below.
+Items form chains: the transfers of one engine on one queue, or the other instructions of one engine. The members of a
+chain finish in order; an engine starts its items in order, waiting for none but by a semaphore. A wait orders exactly
+those increments without which its value cannot be reached: the sum of all others that may come before it stays below.
 """
 
 from __future__ import annotations
 
 import bisect
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from dgekit.advise.semaphore_use import Counter, apply, increments, taken_by_waits, written_values
 from dgekit.core.choices import Choices
+from dgekit.core.errors import DgeError
 from dgekit.core.evt_sem import PROGRAM_CORE
-from dgekit.transfers.queues import STATIC_QUEUE, queue_name
+from dgekit.machine.scheduler import run_in_order
+from dgekit.machine.semaphores import Semaphores
+from dgekit.transfers.queues import queue_name
 from dgekit.transfers.transfer import Item, RawWords, SemaphoreStep, Transfer, Wait, Workload
-from dgekit.words.stream import split_stream
 
 I32 = npt.NDArray[np.int32]
-Counter = tuple[int, int]  # core and semaphore
 
-MAX_PASSES = 16  # each pass only adds order; what is left out shows as a hazard too many, never as one too few
+MAX_PASSES = 16  # each pass only adds order: what is left out shows as a hazard too many, never as one too few
 _REACHES = ("ge", "gt", "eq")  # comparisons that only increments make true
-
-
-@dataclass(slots=True)
-class _Adds:
-    """One chain's increments of one semaphore: their `places` in the chain, their `total`, and running sums of pieces.
-
-    A piece is what one engine adds: a static transfer is done when all have added theirs, and an engine that lags
-    holds back its pieces of all later members too. Where the increment comes once, the piece is the whole.
-    """
-
-    chain: int
-    places: list[int] = field(default_factory=list)
-    totals: list[int] = field(default_factory=lambda: [0])
-    pieces: list[int] = field(default_factory=lambda: [0])
+_WORDS = "words"  # the queue of items given as words
 
 
 class Order:
-    """The order of a workload's items.
+    """The order of a workload's items, as vector clocks: per item and chain, how many members come before it.
+
+    `_issued` counts members that are done when the item is issued, `_done` those done when its own bytes start to
+    move, which on its queue is after its predecessor's; `_started` counts, per engine, items issued before it.
 
     >>> from dgekit.core.generations import CAYMAN
     >>> from dgekit.transfers.transfer import Access
@@ -57,77 +46,76 @@ class Order:
     """
 
     def __init__(self, workload: Workload) -> None:
-        self.items = workload.items
+        self._items = workload.items
         self._initial = {(PROGRAM_CORE, number): value for number, value in workload.state.semaphores.items()}
-        self.chain, self.place, self._chains = _chains(self.items)
-        self.done: I32 = np.zeros((len(self.items), len(self._chains)), np.int32)
-        self._streams = _streams(self.items)
-        self._started: I32 = np.zeros((len(self.items), len(self._streams)), np.int32)
-        self._engine_of = {engine: number for number, engine in enumerate(self._streams)}
-        self._stream_place = {i: at for stream in self._streams.values() for at, i in enumerate(stream)}
+        self._chain, self._place, self._chains = _chains(self._items)
+        self._engine, self._at, self._streams = _streams(self._items)
+        shape = len(self._items), len(self._chains)
+        self._issued: I32 = np.zeros(shape, np.int32)
+        self._done: I32 = np.zeros(shape, np.int32)
+        self._started: I32 = np.zeros((len(self._items), len(self._streams)), np.int32)
+        engines = workload.generation.engines
         per_engine = Choices(workload.choices).text("sem_mode") == "per_engine"
-        self._adds = _increments(self.items, self.chain, self.place, workload.generation.engines, per_engine)
-        self._writes = _semaphore_writes(self.items)
-        self._takes = _decrements(self.items)
-        for _ in range(MAX_PASSES):
-            if not self._pass():
-                break
+        self._adds = increments(self._items, self._chain, self._place, engines, per_engine)
+        self._written = written_values(self._items)
+        self._taken = taken_by_waits(self._items)
+        self._settle(_executable(workload))
 
     def before(self, first: int, second: int) -> bool:
-        """True when item `first` is surely done before item `second` starts."""
-        return bool(self.done[second, self.chain[first]] > self.place[first])
+        """True when item `first` is surely done before the bytes of item `second` move."""
+        return bool(self._done[second, self._chain[first]] > self._place[first])
 
     def unordered(self, firsts: I32, seconds: I32) -> npt.NDArray[np.bool_]:
-        """For pairs of items, column by column: True where neither is surely done before the other starts."""
-        chains, places = np.array(self.chain, np.int32), np.array(self.place, np.int32)
-        forth = self.done[seconds, chains[firsts]] > places[firsts]
-        back = self.done[firsts, chains[seconds]] > places[seconds]
+        """For pairs of items, column by column: True where neither is surely done before the other."""
+        chains, places = np.array(self._chain, np.int32), np.array(self._place, np.int32)
+        forth = self._done[seconds, chains[firsts]] > places[firsts]
+        back = self._done[firsts, chains[seconds]] > places[seconds]
         return ~(forth | back)
 
-    # one pass over all streams
-
-    def _pass(self) -> bool:
-        before = (self.done.copy(), self._started.copy())
-        for column in itertools.zip_longest(*self._streams.values()):
-            for item in column:
-                if item is not None:
-                    self._visit(item)
-        return not (np.array_equal(before[0], self.done) and np.array_equal(before[1], self._started))
+    def _settle(self, order: Sequence[int]) -> None:
+        for _ in range(MAX_PASSES):
+            before = self._issued.copy(), self._done.copy(), self._started.copy()
+            for item in order:
+                self._visit(item)
+            after = self._issued, self._done, self._started
+            if all(np.array_equal(old, new) for old, new in zip(before, after, strict=True)):
+                return
 
     def _visit(self, i: int) -> None:
-        engine = self._engine_of[self.items[i].engine]
-        at = self._stream_place[i]
-        if at:
-            previous = self._streams[self.items[i].engine][at - 1]
-            self._after(i, previous)
-            if isinstance(self.items[previous], SemaphoreStep):
-                self._finished(i, previous)
-        if self.place[i]:
-            self._finished(i, self._chains[self.chain[i]][self.place[i] - 1])
-        self._started[i, engine] = max(int(self._started[i, engine]), at)
-        for wait in self.items[i].wait:
+        if self._at[i]:
+            previous = self._streams[self._engine[i]][self._at[i] - 1]
+            self._issued_after(i, previous)
+            if isinstance(self._items[previous], SemaphoreStep):
+                self._after_completion(i, previous)
+        for wait in self._items[i].wait:
             if wait.compare in _REACHES:
                 self._wait(i, wait)
+        np.maximum(self._done[i], self._issued[i], out=self._done[i])
+        if self._place[i]:
+            predecessor = self._chains[self._chain[i]][self._place[i] - 1]
+            np.maximum(self._done[i], self._done[predecessor], out=self._done[i])
+            self._done[i, self._chain[i]] = self._place[i]
 
-    def _after(self, i: int, earlier: int) -> None:
-        """Item i starts after `earlier` has started."""
-        np.maximum(self.done[i], self.done[earlier], out=self.done[i])
+    def _issued_after(self, i: int, earlier: int) -> None:
+        """Item i is issued after `earlier` has been issued."""
+        np.maximum(self._issued[i], self._issued[earlier], out=self._issued[i])
         np.maximum(self._started[i], self._started[earlier], out=self._started[i])
-        engine = self._engine_of[self.items[earlier].engine]
-        self._started[i, engine] = max(int(self._started[i, engine]), self._stream_place[earlier] + 1)
+        engine = self._engine[earlier]
+        self._started[i, engine] = max(int(self._started[i, engine]), self._at[earlier] + 1)
 
-    def _finished(self, i: int, earlier: int) -> None:
-        """Item i starts after `earlier` is done."""
-        self._after(i, earlier)
-        chain = self.chain[earlier]
-        self.done[i, chain] = max(int(self.done[i, chain]), self.place[earlier] + 1)
+    def _after_completion(self, i: int, earlier: int) -> None:
+        """Item i is issued after `earlier` is done."""
+        self._issued_after(i, earlier)
+        np.maximum(self._issued[i], self._done[earlier], out=self._issued[i])
+        chain = self._chain[earlier]
+        self._issued[i, chain] = max(int(self._issued[i, chain]), self._place[earlier] + 1)
 
     def _wait(self, i: int, wait: Wait) -> None:
         """Order the increments that the wait cannot do without."""
-        need = wait.value + (wait.compare == "gt")
         counter = (wait.core, wait.semaphore)
-        reach = self._initial.get(counter, 0) - self._taken(i, counter)
-        reach += sum(max(0, value) for value in self._writes.get(counter, ()))
+        need = wait.value + (wait.compare == "gt")
+        reach = self._initial.get(counter, 0) - self._surely_taken(i, counter)
+        reach += sum(max(0, value) for value in self._written.get(counter, ()))
         possible = []
         for adds in self._adds.get(counter, ()):
             usable = bisect.bisect_left(adds.places, True, key=partial(self._is_later, i, adds.chain))
@@ -138,114 +126,67 @@ class Order:
             spare = reach - adds.pieces[usable]
             needed = bisect.bisect_left(adds.pieces, need - spare, 0, usable)
             if needed:
-                self._finished(i, self._chains[adds.chain][adds.places[needed - 1]])
+                self._after_completion(i, self._chains[adds.chain][adds.places[needed - 1]])
 
     def _is_later(self, i: int, chain: int, place: int) -> bool:
-        """True when that member of a chain surely starts after item i has started (or is item i)."""
+        """True when that member of a chain is surely issued after item i (or is item i)."""
         member = self._chains[chain][place]
-        if member == i:
-            return True
-        engine = self._engine_of[self.items[i].engine]
-        return bool(self._started[member, engine] > self._stream_place[i])
+        return member == i or bool(self._started[member, self._engine[i]] > self._at[i])
 
-    def _taken(self, i: int, counter: Counter) -> int:
-        """What earlier instructions of the same engine, or finished items, have surely taken off again."""
-        total = 0
-        for item, amount in self._takes.get(counter, ()):
-            same = self.items[item].engine == self.items[i].engine and self._stream_place[item] < self._stream_place[i]
-            if same or (item != i and self.before(item, i)):
-                total += amount
-        return total
+    def _surely_taken(self, i: int, counter: Counter) -> int:
+        """What waits of items that were issued before this one have taken off again."""
+        takes = self._taken.get(counter, ())
+        return sum(amount for item, amount in takes if self._started[i, self._engine[item]] > self._at[item])
 
 
 def _chains(items: Sequence[Item]) -> tuple[list[int], list[int], list[list[int]]]:
     """Each item's chain and place in it, and the members of each chain."""
-    numbers: dict[tuple[str, str], int] = {}
-    chains: list[list[int]] = []
-    of, place = [], []
-    for number, item in enumerate(items):
-        key = (item.engine, _queue(item))
-        chain = numbers.setdefault(key, len(numbers))
-        if chain == len(chains):
-            chains.append([])
-        of.append(chain)
-        place.append(len(chains[chain]))
-        chains[chain].append(number)
-    return of, place, chains
+    return _grouped([(item.engine, _queue(item)) for item in items])
+
+
+def _streams(items: Sequence[Item]) -> tuple[list[int], list[int], list[list[int]]]:
+    """Each item's engine and place in its stream, and the items of each stream."""
+    return _grouped([item.engine for item in items])
+
+
+def _grouped(keys: Sequence[object]) -> tuple[list[int], list[int], list[list[int]]]:
+    numbers: dict[object, int] = {}
+    group, place = [], []
+    groups: list[list[int]] = []
+    for item, key in enumerate(keys):
+        number = numbers.setdefault(key, len(numbers))
+        if number == len(groups):
+            groups.append([])
+        group.append(number)
+        place.append(len(groups[number]))
+        groups[number].append(item)
+    return group, place, groups
 
 
 def _queue(item: Item) -> str:
     if isinstance(item, Transfer):
         return queue_name(item)
-    if isinstance(item, SemaphoreStep):
-        return ""
-    return STATIC_QUEUE if item.mode == "none" else "words"
+    return _WORDS if isinstance(item, RawWords) else ""
 
 
-def _streams(items: Sequence[Item]) -> dict[str, list[int]]:
-    streams: dict[str, list[int]] = {}
-    for number, item in enumerate(items):
-        streams.setdefault(item.engine, []).append(number)
-    return streams
+def _executable(workload: Workload) -> list[int]:
+    """An order in which the program can run, so that few passes settle it; what never runs comes last."""
+    counters: dict[int, Semaphores] = {}
+    order: list[int] = []
 
+    def semaphores_of(core: int) -> Semaphores:
+        return counters.setdefault(core, Semaphores())
 
-def _increments(
-    items: Sequence[Item], chain: Sequence[int], place: Sequence[int], engines: int, per_engine: bool
-) -> Mapping[Counter, list[_Adds]]:
-    """By semaphore and chain: who adds to it, in order."""
-    found: dict[Counter, dict[int, _Adds]] = {}
-    for number, item in enumerate(items):
-        for counter, piece, pieces in _amounts(item, engines, per_engine):
-            if piece * pieces <= 0:
-                continue
-            adds = found.setdefault(counter, {}).setdefault(chain[number], _Adds(chain[number]))
-            adds.places.append(place[number])
-            adds.totals.append(adds.totals[-1] + piece * pieces)
-            adds.pieces.append(adds.pieces[-1] + piece)
-    return {counter: list(by_chain.values()) for counter, by_chain in found.items()}
+    def finish(number: int, item: Item) -> bool:
+        order.append(number)
+        apply(item, workload.generation.engines, semaphores_of)
+        return True
 
-
-def _amounts(item: Item, engines: int, per_engine: bool) -> Iterable[tuple[Counter, int, int]]:
-    """(semaphore, one piece, at most how many) of an item: its completion, and its own updates."""
-    if isinstance(item, RawWords):
-        yield from _of_words(item)
-    elif isinstance(item, Transfer) and item.semaphore is not None:
-        counter = (PROGRAM_CORE, item.semaphore)
-        if item.mode != "none" and item.op != "reduce":
-            yield counter, item.increment, engines if per_engine else 1
-        elif item.num_queues is not None:
-            yield counter, 1, item.num_queues
-        else:
-            yield counter, item.increment, engines
-    for update in item.updates:
-        if update.op == "add":
-            yield (update.core, update.semaphore), update.value, 1
-
-
-def _of_words(item: RawWords) -> Iterable[tuple[Counter, int, int]]:
-    """The semaphore that raw words name themselves, or that is given beside them (D5)."""
-    for _, word, _ in split_stream(item.words).items:
-        semaphore = getattr(word, "semaphore", item.semaphore)
-        if isinstance(semaphore, int):
-            yield (PROGRAM_CORE, semaphore), int(getattr(word, "sem_increment", item.increment or 1)), 1
-
-
-def _semaphore_writes(items: Sequence[Item]) -> Mapping[Counter, list[int]]:
-    """Values that updates set semaphores to."""
-    found: dict[Counter, list[int]] = {}
-    for item in items:
-        for update in item.updates:
-            if update.op == "write":
-                found.setdefault((update.core, update.semaphore), []).append(update.value)
-    return found
-
-
-def _decrements(items: Sequence[Item]) -> Mapping[Counter, list[tuple[int, int]]]:
-    """By semaphore: (item, amount) of waits that subtract and updates that do."""
-    found: dict[Counter, list[tuple[int, int]]] = {}
-    for number, item in enumerate(items):
-        taken = [((wait.core, wait.semaphore), wait.value) for wait in item.wait if wait.decrement]
-        taken += [((update.core, update.semaphore), update.value) for update in item.updates if update.op == "sub"]
-        for counter, amount in taken:
-            found.setdefault(counter, []).append((number, amount))
-    return found
+    try:
+        for semaphore, value in workload.state.semaphores.items():
+            semaphores_of(PROGRAM_CORE).set(semaphore, value)
+        run_in_order(workload.items, semaphores_of, finish)
+    except DgeError:
+        pass  # the run says what holds it up
+    reached = set(order)
+    return [*order, *(number for number in range(len(workload.items)) if number not in reached)]
