@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dgekit.advise.advice import advice_for
 from dgekit.advise.cost import Speeds
@@ -19,7 +21,7 @@ from dgekit.descriptors.summary import summary
 from dgekit.frontends import toml_file
 from dgekit.frontends.neff.opened import open_neff
 from dgekit.machine.session import run_workload
-from dgekit.transfers.transfer import Wait
+from dgekit.transfers.transfer import MODES, Wait
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = sorted(path.name for path in [*EXAMPLES.glob("*.toml"), EXAMPLES / "gradient.neff"])
@@ -262,3 +264,51 @@ def test_the_program_of_the_example_by_hand() -> None:
     assert data == pytest.approx(65536 / 16 / 23 + 8)
     assert found.time_ns.estimate == pytest.approx(600 + 371 + data + 1300 + data)  # type: ignore[union-attr]
     assert found.generation is CAYMAN
+
+
+# transfers that are alike are lowered once
+
+PATTERNS = ([[512, 64], [1, 128]], [[512, 128], [2, 64]], [[512, 16], [64, 4], [1, 32]], [[512, 24], [1, 256]])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(PATTERNS), st.integers(0, 256), st.integers(0, 256), st.sampled_from(MODES)),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_what_is_alike_is_lowered_the_same(drawn: list[tuple[list[list[int]], int, int, str]]) -> None:
+    """A program's rows, of which like ones are looked up, and each of them in a program of its own."""
+    head = 'generation = "trn2"\n' + "".join(
+        f'[tensors.{name}]\nspace = "{space}"\nshape = [128, 512]\ndtype = "bfloat16"\n'
+        for name, space in (("h", "hbm"), ("t", "sbuf"))
+    )
+    blocks = [
+        f'[[transfers]]\nname = "t{n}"\nmode = "{mode}"\n'
+        f'src = {{ tensor = "h", offset = {at}, pattern = {pattern} }}\n'
+        f'dst = {{ tensor = "t", offset = {to}, pattern = {pattern} }}\n'
+        for n, (pattern, at, to, mode) in enumerate(drawn)
+    ]
+    together = program(head + "".join(blocks)).transfers
+    for row, block in zip(together, blocks, strict=True):
+        (alone,) = program(head + block).transfers
+        assert (row.engines, row.sizes, row.words, row.cost) == (alone.engines, alone.sizes, alone.words, alone.cost)
+        assert (row.status, row.backend, row.signals, row.rings) == (
+            alone.status,
+            alone.backend,
+            alone.signals,
+            alone.rings,
+        )
+        assert [issue.rule for issue in row.issues] == [issue.rule for issue in alone.issues]
+
+
+def test_bounds_are_found_at_each_place() -> None:
+    """61 like transfers inside, and the one that is not."""
+    blocks = COPIES.split("[[transfers]]")
+    one = '[[transfers]]\nname = "n{n}"\nsrc = {{ tensor = "a", offset = {n}, pattern = [[1, 256]] }}\n'
+    one += 'dst = {{ tensor = "b", offset = {n}, pattern = [[1, 256]] }}\n'
+    found = program(blocks[0] + "".join(one.format(n=64 * n) for n in range(62)))
+    assert [row.status for row in found.transfers] == ["done"] * 61 + ["refused"]
+    assert found.transfers[61].issues[0].rule == "transfers.bounds"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dgekit.advise.calls import call_of_transfer
 from dgekit.advise.cost import Band
 from dgekit.advise.predict import Predicted, Prediction, predicted, step_of, time_of
 from dgekit.advise.preview import Preview, reads
 from dgekit.advise.ring_bytes import RingBytes
 from dgekit.advise.timeline import Step
-from dgekit.advise.verdict import verdicts
+from dgekit.advise.verdict import judge_call
 from dgekit.core.choices import Choices
 from dgekit.core.errors import DgeError
+from dgekit.transfers.call import Call
 from dgekit.transfers.transfer import Item, Tensor, Transfer, Workload
 
 
@@ -58,7 +60,7 @@ def effect_of(change: Change, prediction: Prediction, choices: Choices) -> Effec
     needed = _needed(change, workload)
     rows: dict[int, tuple[Predicted, ...]] = {}
     try:
-        if not all(verdict.legal for verdict in verdicts(needed)):
+        if not _legal(needed):
             return None
         preview = Preview(needed, choices)
         for number, items in change.items.items():
@@ -72,6 +74,22 @@ def effect_of(change: Change, prediction: Prediction, choices: Choices) -> Effec
     if time is None:
         return None
     return Effect(time, sum((row.rings for group in rows.values() for row in group), RingBytes()), rows)
+
+
+def _legal(workload: Workload) -> bool:
+    """True when the rules allow every transfer in its mode; calls that differ in their lines only are judged once."""
+    tensors = {tensor.name: tensor for tensor in workload.tensors}
+    judged: dict[tuple[Call, str], bool] = {}
+    for item in workload.items:
+        call = call_of_transfer(item, tensors, workload.generation) if isinstance(item, Transfer) else None
+        if call is None or not isinstance(item, Transfer):
+            continue
+        authored = item.call is not None
+        key = (replace(call, line=""), item.mode)
+        if key not in judged:
+            mode = call.dge_mode if authored else item.mode
+            judged[key] = judge_call(call, workload.generation, requested=mode, authored=authored).legal
+    return all(judged.values())
 
 
 def _needed(change: Change, workload: Workload) -> Workload:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from dgekit.advise.cost import Band, Cost, Word, cost_of_words, loads_of, path_of, speeds_of
 from dgekit.advise.facts import Path, facts_of, has_facts
+from dgekit.advise.likeness import likeness
 from dgekit.advise.needs import Needs
 from dgekit.advise.preview import Preview
 from dgekit.advise.ring_bytes import EngineUse, RingBytes, engine_uses, raw_ring_memory, ring_memory
@@ -214,6 +215,19 @@ def predicted(item: Transfer | RawWords, preview: Preview, number: int = 0, mode
 
 
 def _one(item: Transfer | RawWords, preview: Preview, number: int) -> Predicted:
+    """The item in its mode; one that is like an earlier one is not lowered again."""
+    session = preview.session
+    key = likeness(item, session.placement, session.generation) if isinstance(item, Transfer) else None
+    alike: Predicted | None = preview.known.get(key) if key is not None else None
+    if alike is not None:
+        return replace(alike, item=item, number=number)
+    found = _lowered(item, preview, number)
+    if key is not None and not found.issues:  # issues name places
+        preview.known[key] = found
+    return found
+
+
+def _lowered(item: Transfer | RawWords, preview: Preview, number: int) -> Predicted:
     entry = preview.of(item)
     result, generation = entry.result, preview.session.generation
     batches = result.batches if result.status == "done" else []

@@ -6,8 +6,9 @@ out. Items that leave index values in memory are the exception: they run, so tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from dgekit.core.choices import Choices
 from dgekit.core.events import EventLog
@@ -41,6 +42,7 @@ class Preview:
         self.session.set_state(replace(workload.state, semaphores={}))
         self._expander = _Expander(self.session)
         self._mover = Carrier(self.session)
+        self.known: dict[Hashable, Any] = {}  # what is known of transfers that are alike (advise.likeness)
         self._registers = frozenset(self.session.state_for(0, {}).registers)
 
     def items(self) -> Iterator[tuple[int, Item]]:
