@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dgekit.patterns.algebra import common_shape, fold_pair
+from dgekit.patterns.algebra import common_shape, common_shapes, fold_pair
 from dgekit.patterns.walk import Walk
 
 
@@ -99,3 +99,21 @@ def test_differing_counts_are_refused():
         common_shape(Walk(0, ((4, 3),), 4), Walk(0, ((4, 4),), 4))
     with pytest.raises(ValueError, match="no common shape"):
         fold_pair(Walk(0, ((4, 12),), 4), Walk(0, ((4, 3), (12, 4)), 4))
+
+
+@given(st.lists(st.sampled_from(FACTORINGS), min_size=1, max_size=4), st.data())
+@settings(max_examples=40, deadline=None)
+def test_any_number_of_walks_get_one_shape(factorings, data):
+    walks = [data.draw(shaped(counts, 2)) for counts in factorings]
+    found = common_shapes(walks)
+    if found is None:  # then some two of them, in merged form, do not nest in each other's company
+        assert len(walks) > 1
+        return
+    assert len({walk.counts for walk in found}) == 1
+    assert [walk_bytes(walk) for walk in found] == [walk_bytes(walk) for walk in walks]
+
+
+def test_three_walks_are_cut_at_the_boundaries_of_all():
+    flat, rows, halves = Walk(0, ((2, 24),), 2), Walk(0, ((2, 4), (100, 6)), 2), Walk(0, ((2, 12), (100, 2)), 2)
+    assert [walk.counts for walk in common_shapes((flat, rows, halves))] == [(4, 3, 2)] * 3
+    assert common_shapes((flat, rows, Walk(0, ((2, 6), (100, 4)), 2))) is None

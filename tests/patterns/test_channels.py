@@ -5,7 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dgekit.core.errors import LoweringError
-from dgekit.patterns.channels import dma_count, partition_dim, partitions_touched, row_blocks, split_channels
+from dgekit.patterns.channels import (
+    dma_count,
+    partition_dim,
+    partitions_touched,
+    row_blocks,
+    split_channels,
+    split_legs,
+)
 from dgekit.patterns.walk import Walk
 
 SBUF, STRIDE = 0x2000000000, 0x40000
@@ -110,3 +117,17 @@ def test_helpers():
     assert partition_dim(Walk(0, ((4, 8), (STRIDE, 1)), 4), STRIDE) is None
     assert dma_count(0, 16) == 1
     assert row_blocks(0, 4) == []
+
+
+def test_of_many_legs_the_one_with_most_partitions_is_split():
+    hbm, few = Walk(0, ((256, 4), (1024, 32)), 256), Walk(SBUF, ((256, 4), (STRIDE, 32)), 256)
+    many = Walk(SBUF, ((STRIDE, 4), (4 * STRIDE, 32)), 256)
+    parts = split_legs((hbm, few, many), (False, True, True), (0, SBUF, SBUF), STRIDE, ALL)
+    assert [dma for dma, _ in parts] == list(range(16))
+    for number, legs in parts:
+        assert legs == tuple(walk.slice(1, 2 * number, 2 * number + 2) for walk in (hbm, few, many))
+    assert split_legs((hbm,) * 3, (False,) * 3, (0,) * 3, STRIDE, ALL) == [(0, (hbm,) * 3)]
+    apart = split_legs((hbm,) * 3, (False,) * 3, (0,) * 3, STRIDE, (3, 5), hbm_split=True)
+    assert [(dma, {leg.counts for leg in legs}) for dma, legs in apart] == [(3, {(4, 16)}), (5, {(4, 16)})]
+    with pytest.raises(LoweringError):
+        split_legs((hbm,), (False,), (0,), STRIDE, ())
