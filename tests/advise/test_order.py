@@ -240,8 +240,8 @@ def test_what_is_claimed_holds_in_every_execution(items: tuple[Item, ...]) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(programs())
-def test_without_taking_off_what_always_holds_is_mostly_claimed(items: tuple[Item, ...]) -> None:
-    """Two items on one queue, and a wait for all increments there are, are always seen."""
+def test_a_wait_for_every_increment_is_always_seen(items: tuple[Item, ...]) -> None:
+    """Where the wait can hold at all."""
     claimed = Order(Workload(CAYMAN, (), items))
     for j, item in enumerate(items):
         for wait in item.wait:
@@ -251,5 +251,6 @@ def test_without_taking_off_what_always_holds_is_mostly_claimed(items: tuple[Ite
                 if (isinstance(other, Transfer) and other.semaphore == wait.semaphore)
                 or any(update.semaphore == wait.semaphore for update in other.updates)
             ]
-            if j not in adders and len(adders) == wait.value + (wait.compare == "gt"):
+            runs = any(state[0][j] for state in reachable(items))
+            if runs and j not in adders and len(adders) == wait.value + (wait.compare == "gt"):
                 assert all(claimed.before(k, j) for k in adders)
