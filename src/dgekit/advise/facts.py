@@ -134,7 +134,6 @@ SEMAPHORE = Fact(
 # a transpose's rate as a share of a copy's, by where its source lies (nki-dma 4: NeuronCore-v3 architecture guide)
 TRANSPOSE_SHARE = {"hbm": 0.9, "sbuf": 0.5}
 COMPUTE_SHARE = 0.5  # through the DMA compute path before v4 (nki-dma M6: NeuronCore-v4 architecture guide)
-ENGINE_PARTITIONS = 8  # partitions of one engine where all 128 are in use (nki-dma 7)
 GOOD_ROW_BYTES, BEST_ROW_BYTES = 2048, 4096  # bytes a partition: least recommended, saturated (nki-dma 8)
 CAST_SHARE = 0.5  # a cast is a compute packet of one source
 

@@ -28,6 +28,7 @@ from dgekit.advise.proposal import (
 from dgekit.advise.rings import SEMAPHORE_WRITES
 from dgekit.core.generations import Generation
 from dgekit.core.state import NUM_SEMAPHORES
+from dgekit.patterns.channels import dma_count
 from dgekit.transfers.transfer import Access, Mode, Tensor, Transfer, Wait, Workload
 
 DGE = "nki-dma 1: Descriptor Generation Engine (DGE) Reference"
@@ -142,7 +143,7 @@ def _more_partitions(prediction: Prediction) -> Iterator[Proposal]:
         changed = _with_side(item, side, Access(tile.name))
         message = (
             f"use {rows * times} partitions: {width // times} elements on each of them instead of {width} on {rows} "
-            f"keep {_engines(rows * times, generation)} DMA engines busy instead of {row.cost.engines}"
+            f"keep {dma_count(rows * times, generation.engines)} DMA engines busy instead of {row.cost.engines}"
         )
         yield Proposal("partitions", (rows, width, times), message, INTRO, Change({row.number: (changed,)}, (tile,)))
 
@@ -151,10 +152,6 @@ def _spread(rows: int, width: int, generation: Generation) -> int:
     """How many times as many partitions the rows can be cut over evenly."""
     most = generation.partitions // rows if rows else 0
     return next((times for times in range(most, 1, -1) if width % times == 0), 1)
-
-
-def _engines(partitions: int, generation: Generation) -> int:
-    return min(generation.engines, -(-partitions // (generation.partitions // generation.engines)))
 
 
 def _whole_rows(prediction: Prediction) -> Iterator[Proposal]:
