@@ -174,3 +174,15 @@ def test_decode_refuses(data: bytes, form: str, rule: str, dge: Dge) -> None:
     assert answer.code in (2, 3)
     assert answer.err.startswith("dge: <stdin>") and answer.err.count("\n") == 1
     assert rule in answer.err
+
+
+def test_lists_may_have_brackets(dge: Dge) -> None:
+    """`src_step_elem=[4,1]`, as JSON and the transfer file write it, is the same as `src_step_elem=4,1`."""
+    plain = dge("encode", "DMA_DIRECT2D", "src_step_elem=4,1", "src_num_elem=128,1")
+    assert plain.code == 0
+    assert dge("encode", "DMA_DIRECT2D", "src_step_elem=[4, 1]", "src_num_elem=[128,1]").out == plain.out
+
+
+def test_a_name_that_is_no_file_and_no_word(dge: Dge) -> None:
+    answer = dge("encode", "DMA_DIRECT3D")
+    assert answer.code == 3 and "no word of that name [input.file] Fix: write DMA_DIRECT2D" in answer.err

@@ -34,6 +34,7 @@ JSON_LINE = json.dumps(word_to_json(decode_word(BYTES))).encode()
         (b"0x00: b8 10  # opcode\n\n", "", "hex"),
         (b"", "", "hex"),
         (b"", "p.toml", "toml"),
+        (b"generation = 'trn2'\0", "p.toml", "toml"),
         (b"# only a comment\n", "p.toml", "toml"),
         (BYTES, "", "bin"),
         (b"\xff" * 64, "", "bin"),

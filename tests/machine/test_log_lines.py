@@ -101,8 +101,17 @@ def test_who_prints_the_reshape_of_a_transpose(who: str, prefixes: list[str]) ->
         assert [entry for entry in device.log if line in entry] == [prefix + line for prefix in prefixes]
 
 
-@pytest.mark.parametrize("opcode", ["12", "ba", "c0"])
+@pytest.mark.parametrize("opcode", ["ba", "c0", "ff"])
 def test_an_opcode_that_the_generation_lacks_is_a_bad_one(opcode: str) -> None:
     device = Device("trn2")  # the line was read in CAYMAN's image
     done = device.run_words(opcode + "10" + "00" * 62)
     assert done.status == "refused" and device.log[-1] == f"S: ErrorHandler : Bad Opcode(0x{opcode})"
+
+
+@pytest.mark.parametrize("opcode", ["12", "68", "b2", "c1"])
+def test_a_word_of_somebody_else_is_refused_without_a_line(opcode: str) -> None:
+    """0x12 is not among the opcodes that the specification lists, which is no proof that there is none."""
+    device = Device("trn2")
+    done = device.run_words(opcode + "10" + "00" * 62)
+    assert done.status == "refused" and [issue.rule for issue in done.issues] == ["pipeline.2.1"]
+    assert not any("ErrorHandler" in line for line in device.log)

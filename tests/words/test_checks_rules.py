@@ -237,6 +237,13 @@ CASES = [
     Case("isa.4.6.unneeded", PSEUDO, "advice", ext=EXT, clean=PSEUDO_T),
     Case("isa.4.6.same_elements", put(PSEUDO, dst_num_elem=(127, 1)), "warning", {"src_elements": 128, "dst_elements": 127},
          clean=put(PSEUDO, out_dtype=6, dst_elem_size=2)),
+    Case("isa.4.6.same_dims", put(PSEUDO, dst_num_elem=(64, 2)), "advice", {"src": [128, 1], "dst": [64, 2]}, clean=PSEUDO),
+    Case("isa.4.6.offset_kinds", put(PSEUDO, dge_op=1, src_start_addr=Addr8TblReg(offset_reg=3, marker=0x28)), "warning", {"marker": 0x28},
+         ext=put(EXT, idx_num_active_channels=128), clean=put(PSEUDO, dge_op=1)),
+    Case("isa.4.6.offset_kinds", put(PSEUDO, dge_op=1, dst_start_addr=Addr8TblReg(offset_reg=3, marker=0x28)), "warning", {"marker": 0x28},
+         ext=put(EXT, idx_num_active_channels=128, flags__indirect_mode=1)),
+    Case("isa.4.6.offset_kinds", put(PSEUDO, dge_op=3, src_start_addr=Addr8TblReg(offset_reg=3, marker=0x6C)), "warning", {"marker": 0x6C},
+         ext=put(EXT, idx_num_active_channels=128)),
     Case("isa.4.6.tile_rows", put(EXT, tile_src_rows=8), values={"rows": 8}, clean=put(EXT, tile_src_rows=0)),
     Case("isa.4.6.tile_cols", put(EXT, tile_src_cols=64), "warning", {"columns": 64}, clean=put(EXT, tile_src_cols=0)),
     Case("isa.4.6.tile_cols", put(EXT, tile_src_cols=129), values={"columns": 129}, clean=EXT),
@@ -284,6 +291,15 @@ def test_rule_fires(case: Case) -> None:
 )
 def test_rule_is_silent_on_the_neighbour(case: Case) -> None:
     assert case.issues(case.clean) == []
+
+
+def test_index_fields_of_an_extension_without_index_channels_are_not_checked() -> None:
+    """isa-words 3.6 and 4.6: they count only when idx_num_active_channels is not 0."""
+    wrong = Addr4Immediate(addr_immediate=1 << 18), Addr4Reg(regnum=64, reserved0=1)
+    word = put(EXT, src_idx_start_addr=wrong[0], dst_idx_start_addr=wrong[1])
+    found = {"isa.1.5.offset", "isa.1.5.reg_num", "isa.0.reserved"}
+    assert not found & {issue.rule for issue in check_word(word, "trn2", Choices())}
+    assert found <= {issue.rule for issue in check_word(put(word, idx_num_active_channels=128), "trn2", Choices())}
 
 
 def test_every_rule_has_a_case() -> None:

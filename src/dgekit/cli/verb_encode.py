@@ -9,7 +9,7 @@ import click
 
 from dgekit.cli.inputs import read_input, write_output
 from dgekit.cli.options import common, print_json
-from dgekit.core.errors import UsageError
+from dgekit.core.errors import InputError, UsageError
 from dgekit.words.enums import WORD_SIZE
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def command(
     """
     from dgekit.words.text import word_from_assignments, word_to_json
 
-    if assignments or _names_a_word(source):
+    if not assignments and (problem := _no_file_and_no_word(source)):
+        raise problem
+    if assignments or (source != "-" and not os.path.exists(source)):
         words = [word_from_assignments(source, assignments)]
     else:
         words = _words_of_lines(source)
@@ -59,16 +61,18 @@ def command(
     write_output(output, data)
 
 
-def _names_a_word(source: str) -> bool:
+def _no_file_and_no_word(source: str) -> InputError | None:
+    """The error for an argument that is neither, None for a file, standard input or the name of a word."""
     from dgekit.words.names import word_named
 
     if source == "-" or os.path.exists(source):
-        return False
+        return None
     try:
         word_named(source)
-    except UsageError:
-        return False
-    return True
+    except UsageError as problem:
+        message = f"there is no file {source}, and no word of that name"
+        return InputError(message, rule="input.file", where=source, fix=problem.fix)
+    return None
 
 
 def _words_of_lines(source: str) -> list[Word]:

@@ -13,21 +13,20 @@ from typing import Any
 from dgekit.cce.expand import expand
 from dgekit.cce.work import Work
 from dgekit.core.choices import Choices
-from dgekit.core.errors import IllegalWord, Issue, LoweringError, MemoryFault, Unspecified, has_errors
+from dgekit.core.errors import IllegalWord, Issue, LoweringError, MemoryFault, Unspecified, Unsupported, has_errors
 from dgekit.core.events import EventLog
 from dgekit.core.generations import Generation
 from dgekit.core.state import Availability, StateView
 from dgekit.firmware import bounds, emit, fast, inline, notify, software, spray
 from dgekit.firmware.context import channels, packet_bytes, queue_of
-from dgekit.firmware.decode import decode
+from dgekit.firmware.decode import KIND_OF, decode
 from dgekit.firmware.expand import plan_work
 from dgekit.firmware.outcome import Outcome
 from dgekit.firmware.reshape import reshape
 from dgekit.firmware.select import select
 from dgekit.firmware.values import Backend, Plan, ShapePair
 from dgekit.words.checks import check_word
-from dgekit.words.enums import Opcode
-from dgekit.words.rules_common import is_member
+from dgekit.words.enums import UNASSIGNED_OPCODES
 
 __all__ = ["Outcome", "illegal_outcome", "run_word"]
 
@@ -61,9 +60,11 @@ def run_word(
 
     `sem_increment` is the pseudo word's, for words without the field (D5); `is_out_queue` makes the log show the
     WR leg (D18). An illegal word, missing state or a memory fault while decoding is a `refused` outcome; Unsupported
-    and Unspecified are raised.
+    (also for every other word) and Unspecified are raised.
     """
     station = _Station(state, availability, generation, choices, events, is_out_queue)
+    if word.kind not in inline.KINDS and word.kind not in KIND_OF:
+        return _no_dge_word(word, station)
     if word.kind not in inline.KINDS and not (generation.has_selector and generation.has_push_model):
         return _without_selector(generation)
     findings = [issue for issue in check_word(word, generation, choices) if issue.severity in _TOLD]
@@ -215,10 +216,31 @@ def illegal_outcome(
     """
     opcode = word.encode()[0]
     rules = [issue.rule for issue in findings if issue.severity == "error"]
-    line = "seq.illegal" if is_member(Opcode, opcode) and opcode not in generation.opcodes_absent else "seq.bad_opcode"
+    line = "seq.bad_opcode" if _is_nobodys(opcode, generation) else "seq.illegal"
     events.emit("decode", "illegal", line, (opcode,), rules=rules)
     records = notify.illegal_instruction(state, generation, choices)
     return Outcome("refused", issues=tuple(findings), notifications=records, fatal=True)
+
+
+def _no_dge_word(word: Any, at: _Station) -> Outcome:
+    """A word that the DGE does not take: no opcode of the generation at all, or the business of somebody else."""
+    opcode = word.encode()[0]
+    if _is_nobodys(opcode, at.generation):
+        return _illegal(
+            word, [issue for issue in check_word(word, at.generation, at.choices) if issue.severity in _TOLD], at
+        )
+    raise Unsupported(
+        f"{word.kind} ({opcode:#x}) is no word of the DGE, and this tool runs no other processor",
+        rule="pipeline.2.1",
+        values={"opcode": opcode, "kind": word.kind},
+        source="pipeline 2.1",
+        fix="leave it out; pseudo words other than 0xd4 are for the loader",
+    )
+
+
+def _is_nobodys(opcode: int, generation: Generation) -> bool:
+    """True for an opcode known to be none; one that the specification does not list may be a compute word's."""
+    return opcode in UNASSIGNED_OPCODES or opcode in generation.opcodes_absent
 
 
 def _without_selector(generation: Generation) -> Outcome:

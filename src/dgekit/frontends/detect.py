@@ -26,7 +26,7 @@ _TOML_LINE = re.compile(r"""\s*(?:\[\[?[^\]\n]+\]\]?|(?:[A-Za-z0-9_.-]+|"[^"\n]*
 
 
 def detect(data: bytes, name: str = "") -> InputKind:
-    """The kind of input; a script is told by its `name`, which else only helps where the bytes leave a doubt.
+    """The kind of input; a script and a transfer file (`.toml`) are told by their `name`, the others by their bytes.
 
     >>> detect(b"b8 10 00 00"), detect(b'{"kind": "DMA_DIRECT2D"}'), detect(b"generation = 'v3'"), detect(bytes(64))
     ('hex', 'jsonl', 'toml', 'bin')
@@ -35,6 +35,8 @@ def detect(data: bytes, name: str = "") -> InputKind:
         return "neff"
     if _SCRIPT_NAME.fullmatch(name):
         return "py"
+    if name.endswith(".toml"):
+        return "toml"
     text = _as_text(data[:_LOOK])
     if text is None:
         return "bin"
@@ -43,9 +45,9 @@ def detect(data: bytes, name: str = "") -> InputKind:
     lines = [line for line in (_without_comment(line) for line in text.splitlines()) if line.strip()]
     if len(data) > _LOOK and len(lines) > 1:
         lines.pop()  # cut in the middle
-    if lines and not name.endswith(".toml") and all(_HEX_LINE.fullmatch(line) for line in lines):
+    if lines and all(_HEX_LINE.fullmatch(line) for line in lines):
         return "hex"
-    if name.endswith(".toml") or (lines and _TOML_LINE.match(lines[0])):
+    if lines and _TOML_LINE.match(lines[0]):
         return "toml"
     return "bin" if lines else "hex"
 

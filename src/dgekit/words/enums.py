@@ -89,6 +89,12 @@ class Opcode(IntEnum):
     INVALID = 0xFF
 
 
+UNASSIGNED_OPCODES: Final[Mapping[int, str]] = {
+    0xC0: "is the one value of the pseudo band that is not assigned",
+    Opcode.INVALID: "is INVALID",
+}
+
+
 @spelled("EXTENDED_OPCODE")
 class ExtendedOpcode(IntEnum):
     """Byte 12 of a 0xf0 word; value 5 does not exist (isa-words 2.2)."""

@@ -9,7 +9,16 @@ from dgekit.core.errors import Severity
 from dgekit.words.enums import NUM_DGE_SHAPE_REGISTERS, NUM_REGISTERS, Addr4Marker, Addr8Marker
 from dgekit.words.legs import VAR_ID_BIT, WIDE_BIT, Leg, legs
 from dgekit.words.rules import Finding, Subject, rule
-from dgekit.words.rules_common import RESOLVED, SHAPED, TRANSPOSES, WITH_LEGS, inferred_on_xpose, is_member
+from dgekit.words.rules_common import (
+    RESOLVED,
+    SHAPED,
+    TRANSPOSES,
+    WITH_LEGS,
+    checked_leaves,
+    has_idle_index_fields,
+    inferred_on_xpose,
+    is_member,
+)
 from dgekit.words.structs import Addr4Immediate, Addr8TblReg
 
 LAST_REGISTER = NUM_REGISTERS - 1
@@ -57,7 +66,7 @@ def _bad_marker(leg: Leg, union: str) -> Finding:
 
 @rule("isa.1.5.reg_num", "A register number is a general one, 0 to 63.", source="1.5")
 def _register_numbers(s: Subject) -> Iterator[Finding]:
-    for path, field, value in s.word.leaves():
+    for path, field, value in checked_leaves(s.word):
         if field.kind.type_name == "REG_NUM" and value > LAST_REGISTER:
             message = f"{path} names register {value}; the last is {LAST_REGISTER}"
             yield Finding(message, path, {"register": value, "maximum": LAST_REGISTER})
@@ -226,7 +235,9 @@ def _partition_offset(s: Subject) -> Iterator[Finding]:
 
 
 def addr4_fields(word: Any) -> Iterator[tuple[str, Any]]:
-    """(field name, ADDR4) of the on-chip addresses of any word."""
+    """(field name, ADDR4) of the on-chip addresses of any word; an extension's only where it has index channels."""
+    if has_idle_index_fields(word):
+        return
     for name in ("src_idx_start_addr", "dst_idx_start_addr", "src_addr", "dst_addr"):
         if hasattr(word, name):
             yield name, getattr(word, name)

@@ -8,10 +8,12 @@ from typing import Any
 
 from dgekit.core.errors import Severity
 from dgekit.core.generations import Generation
+from dgekit.layout import Field
 from dgekit.words.enums import (
     INST_WORD_LEN,
     MAX_PRIORITY_CLASS,
     POOLING_NUM_CHANNELS,
+    UNASSIGNED_OPCODES,
     ComputeOp,
     DebugCmdLevel,
     Opcode,
@@ -65,17 +67,27 @@ def opcode_of(word: Any) -> int:
     return int(word.header.opcode if hasattr(word, "header") else word.opcode)
 
 
+def has_idle_index_fields(word: Any) -> bool:
+    """True for an extension without index channels: its index fields are not checked (isa-words 3.6, 4.6)."""
+    return bool(word.kind == "PSEUDO_DMA_EXT" and not word.idx_num_active_channels)
+
+
+def checked_leaves(word: Any) -> Iterator[tuple[str, Field[Any], Any]]:
+    """(path, field, value) of everything in a word that a rule may judge."""
+    idle = has_idle_index_fields(word)
+    for path, field, value in word.leaves():
+        if not (idle and path.startswith(("src_idx_start_addr", "dst_idx_start_addr"))):
+            yield path, field, value
+
+
 # header and presence
 
 
 @rule("isa.C1", "The opcode is a member of OPCODE and inst_word_len is 16.", source="4.1")
 def _header(s: Subject) -> Iterator[Finding]:
     opcode = opcode_of(s.word)
-    if opcode == 0xC0:
-        message = "opcode 0xc0 is the one value of the pseudo band that is not assigned"
-        yield Finding(message, "header.opcode", {"opcode": opcode})
-    elif opcode == Opcode.INVALID:
-        yield Finding("opcode 0xff is INVALID", "header.opcode", {"opcode": opcode})
+    if opcode in UNASSIGNED_OPCODES:
+        yield Finding(f"opcode {opcode:#x} {UNASSIGNED_OPCODES[opcode]}", "header.opcode", {"opcode": opcode})
     elif not is_member(Opcode, opcode):
         message = f"opcode {opcode:#x} is not among the DMA-related opcodes this specification lists"
         yield Finding(message, "header.opcode", {"opcode": opcode}, severity="unspecified")
@@ -202,8 +214,8 @@ def _compiler_op(s: Subject) -> Iterator[Finding]:
 )
 def _channels(s: Subject) -> Iterator[Finding]:
     channels = s.word.idx_num_active_channels
-    if s.kind == "PSEUDO_DMA_EXT" and channels == 0:
-        return  # isa-words 4.6: without index channels nothing is checked
+    if has_idle_index_fields(s.word):
+        return
     if channels != POOLING_NUM_CHANNELS:
         yield Finding(
             f"idx_num_active_channels is {channels}, it must be {POOLING_NUM_CHANNELS}",

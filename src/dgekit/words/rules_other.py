@@ -6,10 +6,8 @@ Sources: isa-words 0, 3.7 to 3.17, 4.7, 4.8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from dgekit.core.dtypes import Dtype
-from dgekit.layout import Field
 from dgekit.words.enums import (
     DESCRIPTOR_REGISTERS,
     NUM_DGE_SHAPE_REGISTERS,
@@ -24,7 +22,7 @@ from dgekit.words.enums import (
     SemaUpdateMode,
 )
 from dgekit.words.rules import Finding, Subject, rule
-from dgekit.words.rules_common import enum_text, is_member, wait_problem
+from dgekit.words.rules_common import checked_leaves, enum_text, is_member, wait_problem
 
 _V5 = ("DMA_IMMEDIATE", "DMA_COPY2D")
 _IMMEDIATE = ("DMA_IMMEDIATE",)
@@ -43,7 +41,7 @@ QUEUE_NAME_BYTES = 32
 
 @rule("isa.0.reserved", "Reserved bits are zero.", source="0")
 def _reserved(s: Subject) -> Iterator[Finding]:
-    for path, field, value in _leaves(s):
+    for path, field, value in checked_leaves(s.word):
         if field.role == "reserved" and value != field.default and path != "dma_configs.reserved_bitfield":
             shown = field.to_json(value)
             yield Finding(f"{path} is reserved and holds {shown}", path, {"value": shown}, f"write 0 to {path}")
@@ -51,15 +49,10 @@ def _reserved(s: Subject) -> Iterator[Finding]:
 
 @rule("isa.0.unknown", "Bytes that no source describes are written as zero.", source="0", severity="advice")
 def _unknown(s: Subject) -> Iterator[Finding]:
-    for path, field, value in _leaves(s):
+    for path, field, value in checked_leaves(s.word):
         if field.role == "unknown" and value != field.default:
             shown = field.to_json(value)
             yield Finding(f"no source describes {path}, which holds {shown}", path, {"value": shown})
-
-
-def _leaves(s: Subject) -> Iterator[tuple[str, Field[Any], Any]]:
-    leaves: Iterator[tuple[str, Field[Any], Any]] = s.word.leaves()
-    return leaves
 
 
 # v5

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from dgekit.core.errors import DgeError, Issue
-from dgekit.words.enums import TILE_COLUMNS, TILE_ROWS, DgeOpcode
+from dgekit.words.enums import TILE_COLUMNS, TILE_ROWS, Addr8MarkerBit, DgeOpcode, IndirectMode
 from dgekit.words.legs import SHAPE_REG_BIT, VAR_ID_BIT, Leg, dtype_bits, legs
 from dgekit.words.resolve import repack
 from dgekit.words.rules import Finding, Subject, rule
-from dgekit.words.rules_common import is_member
+from dgekit.words.rules_common import has_idle_index_fields, is_member
 from dgekit.words.structs import Addr8Reg
 
 _PSEUDO = ("PSEUDO_DMA_DIRECT2D",)
 _EXT = ("PSEUDO_DMA_EXT",)
+OFFSET_REG_BIT = Addr8MarkerBit.ADDR_TBL_OFFSET_REG.value
 FULL_TILE_COLUMNS = max(TILE_COLUMNS.values())
 
 
@@ -56,7 +57,7 @@ def _unneeded_extension(s: Subject) -> Iterator[Finding]:
 )
 def _same_elements(s: Subject) -> Iterator[Finding]:
     src, dst = legs(s.word)
-    if s.word.dge_op == DgeOpcode.DMA_GATHER_TRANSPOSE or src.shape_from_register or dst.shape_from_register:
+    if s.word.dge_op == DgeOpcode.DMA_GATHER_TRANSPOSE or _any_shaped(src, dst):
         return
     counts = [_elements(leg, s.word.dge_op == DgeOpcode.DMA_TRANSPOSE) for leg in (src, dst)]
     if None not in counts and counts[0] != counts[1]:
@@ -72,6 +73,53 @@ def _elements(leg: Leg, of_transpose: bool) -> int | None:
         return leg.counts[0] * leg.counts[1]
     bits = dtype_bits(leg.dtype)
     return 8 * leg.total_bytes // bits if bits else None
+
+
+@rule(
+    "isa.4.6.same_dims",
+    "The compiler writes both legs of a copy with the same counts.",
+    source="4.6",
+    words=_PSEUDO,
+    severity="advice",
+)
+def _same_dims(s: Subject) -> Iterator[Finding]:
+    src, dst = legs(s.word)
+    if s.word.dge_op == DgeOpcode.DMA_DIRECT2D and src.counts != dst.counts and not _any_shaped(src, dst):
+        message = (
+            f"the counts of the legs are {list(src.counts)} and {list(dst.counts)}; the compiler wants them to match"
+        )
+        yield Finding(message, "dst_num_elem", {"src": list(src.counts), "dst": list(dst.counts)})
+
+
+def _any_shaped(*both: Leg) -> bool:
+    return any(leg.shape_from_register for leg in both)
+
+
+@rule(
+    "isa.4.6.offset_kinds",
+    "An access has a scalar or a vector offset, not both.",
+    source="4.6",
+    words=_PSEUDO,
+    severity="warning",
+)
+def _offset_kinds(s: Subject) -> Iterator[Finding]:
+    for leg in _indexed_legs(s):
+        if leg.marker & OFFSET_REG_BIT:
+            message = f"the {leg.name} access has both an index vector and a register offset (marker {leg.marker:#x})"
+            yield Finding(message, f"{leg.name}_start_addr", {"marker": leg.marker}, "fold the offset into the base")
+
+
+def _indexed_legs(s: Subject) -> tuple[Leg, ...]:
+    """The legs whose rows the extension's index vectors choose."""
+    src, dst = legs(s.word)
+    if s.extension is None or has_idle_index_fields(s.extension):
+        return ()
+    if s.word.dge_op == DgeOpcode.DMA_GATHER_TRANSPOSE:
+        return (src,)
+    if s.word.dge_op != DgeOpcode.DMA_INDIRECT1D:
+        return ()
+    mode = s.extension.flags.indirect_mode
+    return {IndirectMode.SRC_INDIRECTION: (src,), IndirectMode.DST_INDIRECTION: (dst,)}.get(mode, (src, dst))
 
 
 @rule("isa.4.6.tile_rows", "tile_src_rows of an extension is 16 or 0.", source="4.6", words=_EXT)

@@ -106,7 +106,7 @@ def _opaque(opcode: int, offsets: list[int]) -> Issue:
         "isa.stream.opaque",
         "advice" if known else "warning",
         f"{len(offsets)} word{plural} with opcode {name} kept as bytes: "
-        + ("its layout is outside this package" if known else "no header has this opcode"),
+        + ("its layout is outside this package" if known else "it is not among the opcodes of the specification"),
         f"{offsets[0]:#x} OPAQUE",
         {"opcode": int(opcode), "count": len(offsets), "first": offsets[0]},
         "isa-words 2.1",

@@ -54,8 +54,8 @@ def word_from_assignments(kind: str, assignments: Sequence[str]) -> Word:
     """A word from `path=value` texts; what is not named keeps its default.
 
     Paths are dotted (`events.wait_mode`, `src_step_elem.1` or `src_step_elem[1]`); values are integers in any base,
-    enum names, comma lists, hex for raw bytes, and the address forms of `dgekit.words.shorthand`. Raises UsageError for
-    a text of another form, EncodeError for a wrong field or value.
+    enum names, lists (`1,128` or `[1,128]`), hex for raw bytes, and the address forms of `dgekit.words.shorthand`.
+    Raises UsageError for a text of another form, EncodeError for a wrong field or value.
 
     >>> word_from_assignments("DMA_DIRECT2D", ["semaphore=10", "src_step_elem=1,128", "in_dtype=FP32"])
     DmaDirect2D(semaphore=10, src_step_elem=(1, 128), in_dtype=Dtype.FP32)
@@ -70,8 +70,12 @@ def word_from_assignments(kind: str, assignments: Sequence[str]) -> Word:
                 fix="write FIELD=VALUE, as in semaphore=10",
             )
         steps = path.strip().replace("[", ".").replace("]", "").split(".")
-        _plant(tree, steps, value.strip(), path.strip())
+        _plant(tree, steps, _without_brackets(value.strip()), path.strip())
     return word_named(kind).from_json(tree)
+
+
+def _without_brackets(value: str) -> str:
+    return value[1:-1] if value.startswith("[") and value.endswith("]") else value
 
 
 def _plant(tree: dict[str, Any], steps: Sequence[str], value: str, path: str) -> None:
