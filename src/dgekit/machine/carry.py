@@ -44,7 +44,7 @@ class Carrier:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._contexts: set[bool] = set()
+        self._contexts: set[tuple[int, bool]] = set()  # core and tier
         self._copier = RemoteCopier(session.machine, session.fabric, session.choices)
 
     def carry(self, entry: Prepared) -> bool:
@@ -140,13 +140,13 @@ class Carrier:
         return availability_of(entry.result.mode, KIND_OF.get(ready.word.kind, Kind.DIRECT2D))
 
     def _set_up(self, state: StateView, sw: bool) -> None:
-        """Bind the context pair of the tier once, before its first word (pipeline 1.1)."""
+        """Bind the context pair of the tier once on each core, before its first word (pipeline 1.1)."""
         session = self._session
-        if sw in self._contexts or not session.generation.has_push_model:
+        if (state.core, sw) in self._contexts or not session.generation.has_push_model:
             return
-        slot = len(self._contexts)
-        self._contexts.add(sw)
-        rings = session.machine.queue(channels(state, session.generation)[0], queue_of(state, slot))
+        slot = sum(core == state.core for core, _ in self._contexts)
+        self._contexts.add((state.core, sw))
+        rings = session.machine.queue(channels(state, session.generation)[0], queue_of(state, slot), state.core)
         init_context(
             slot,
             state,
@@ -282,21 +282,21 @@ class Carrier:
             entry.result.status = "refused"
             entry.result.issues += faults
             return
-        places = {id(channel): self._tails(channel) for channel in batch.channels}
-        stats = machine.execute(batch, self._session.events)
+        places = {id(channel): self._tails(channel, entry.core) for channel in batch.channels}
+        stats = machine.execute(batch, self._session.events, entry.core)
         entry.result.lossy += stats.lossy
         entry.result.issues += [issue for issue in stats.issues if issue not in entry.result.issues]
         stored = tuple(self._stamped(channel, *places[id(channel)]) for channel in batch.channels)
         entry.result.batches.append(DescriptorBatch(stored))
 
-    def _tails(self, channel: ChannelBatch) -> tuple[int, int]:
+    def _tails(self, channel: ChannelBatch, core: int) -> tuple[int, int]:
         """How many BDs each ring of the channel's queue has seen so far: M2S, S2M."""
-        rings = self._session.machine.queue(channel.dma, channel.queue)
+        rings = self._session.machine.queue(channel.dma, channel.queue, core)
         return rings.m2s.tail, rings.s2m.tail
 
     def _stamped(self, channel: ChannelBatch, m2s_tail: int, s2m_tail: int) -> ChannelBatch:
         """The channel as its rings stored it: every BD with the ring id of its slot (D28)."""
-        length = self._session.machine.queue(channel.dma, channel.queue).m2s.length
+        length = self._session.choices.number("ring_size")
         return replace(
             channel,
             m2s=stamped(channel.m2s, ring_slots(len(channel.m2s), m2s_tail, length)[1]),
