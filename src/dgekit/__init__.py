@@ -1,8 +1,8 @@
 """dgekit: the open workbench for the DMA stack of AWS Trainium.
 
 Words in and out: `decode`, `encode`, `check`. Programs (transfer files, NEFF, words): `run`, `lower`, `load`, and
-`advise` for what to expect of one before it runs. A device
-to try things on: `Device`. Switches for what no source settles: `Choices`. What went wrong: `Issue`, `DgeError`.
+before anything runs `verdicts` for what is legal, `advise` for what to expect. A device to try things on: `Device`.
+Switches for what no source settles: `Choices`. What went wrong: `Issue`, `DgeError`.
 
 >>> import dgekit
 >>> word = dgekit.decode("b8100000" + "00" * 60).replace(semaphore=10)
@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dgekit.advise.report import advise
-    from dgekit.api import Device, Run, check, decode, encode, load, lower, run
+    from dgekit.api import Device, Run, check, decode, encode, load, lower, run, verdicts
     from dgekit.core.choices import Choices
     from dgekit.core.errors import DgeError, Issue
 
@@ -38,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Choices", "Device", "DgeError", "Issue", "Run", "advise", "check", "decode", "encode", "load", "lower", "run",
+    "verdicts",
 ]  # fmt: skip
 
 _HOMES = {

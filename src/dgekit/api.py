@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dgekit.advise.verdict import Verdict
+from dgekit.advise.verdict import verdicts as judge
 from dgekit.core.choices import Choices
 from dgekit.core.dtypes import DtypeInfo, dtype_named
 from dgekit.core.errors import InputError, Issue, UsageError
@@ -17,7 +19,7 @@ from dgekit.core.generations import DEFAULT, Generation, generation_named
 from dgekit.core.state import Mailbox, ShapeRegister
 from dgekit.export.finished import Done, Run
 from dgekit.export.stages import stage_named, stage_to_json
-from dgekit.frontends.load import load_program
+from dgekit.frontends.load import load, read_file
 from dgekit.frontends.nki import run_script, split_source
 from dgekit.frontends.nki.versions import DEFAULT_VERSION
 from dgekit.frontends.program.options import option_fields
@@ -85,45 +87,6 @@ def _as_bytes(data: bytes | str) -> bytes:
         raise InputError("a word's text must be hex digits", rule="input.hex") from None
 
 
-def load(
-    program: Given,
-    *,
-    generation: str | Generation | None = None,
-    choices: Overrides | None = None,
-    inputs: Mapping[str, Any] | None = None,
-    form: str = "auto",
-    subgraph: str = "",
-) -> Workload:
-    """The workload of a program file (TOML, NEFF, words, or `kernel.py:function`); raises InputError.
-
-    `subgraph` names the one to take of a NEFF that has several; `inputs` of a script are its arguments.
-    """
-    chip = generation_named(generation) if generation is not None else None
-    if isinstance(program, Workload):
-        merged = {**program.choices, **Choices(choices).overrides()}
-        arrays = {**program.arrays, **(inputs or {})}
-        return replace(program, generation=chip or program.generation, choices=merged, arrays=arrays)
-    script = split_source(str(program))
-    path = Path(script[0] if script else program)
-    return load_program(
-        _read(path),
-        Path(program).name,
-        base_dir=path.parent,
-        form=form,
-        generation=chip,
-        choices=choices,
-        inputs=inputs,
-        subgraph=subgraph,
-    )
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=path.name) from None
-
-
 def run(
     program: Given,
     *,
@@ -143,7 +106,7 @@ def run(
         path = Path(script[0])
         chip = generation_named(generation) if generation is not None else None
         kernel = run_script(
-            _read(path),
+            read_file(path),
             path.name,
             script[1],
             inputs,
@@ -155,6 +118,31 @@ def run(
         return Run(kernel.result(), kernel.session, kernel.output_arrays(), kernel.version)
     workload = load(program, generation=generation, choices=choices, inputs=inputs, subgraph=subgraph)
     return Run(*run_workload(workload))
+
+
+def verdicts(
+    program: Given,
+    *,
+    generation: str | Generation | None = None,
+    nki_version: str = "",
+    choices: Overrides | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    subgraph: str = "",
+) -> list[Verdict]:
+    """For each transfer of a program and each mode: legal or not, by which rules, as `dge check` shows it.
+
+    Arguments as those of `run`; without `nki_version` the calls' own counts, else 0.6.0. Nothing is moved. Raises
+    InputError for what cannot be read.
+    """
+    workload = load(
+        program,
+        generation=generation,
+        choices=choices,
+        inputs=inputs,
+        subgraph=subgraph,
+        nki_version=nki_version or DEFAULT_VERSION,
+    )
+    return judge(workload, nki_version=nki_version)
 
 
 def lower(
@@ -391,4 +379,4 @@ def _declared(
     return tuple(int(extent) for extent in extents), info
 
 
-__all__ = ["Device", "Done", "Run", "TensorRef", "check", "decode", "encode", "load", "lower", "run"]
+__all__ = ["Device", "Done", "Run", "TensorRef", "check", "decode", "encode", "load", "lower", "run", "verdicts"]

@@ -85,6 +85,8 @@ def test_indices_and_writes_of_compute_engines_count() -> None:
     assert (hazard.tensor, hazard.kind, hazard.nbytes) == ("idx", "read after write", 64)
     reduce = move("sum", "x", "y", "act", op="reduce", srcs=(Access("x"), Access("tile")))
     assert [hazard.tensor for hazard in find(gather, reduce)] == ["tile"]
+    two = move("sums", "x", "y", "act", op="reduce", srcs=(Access("x"),), dsts=(Access("y"), Access("tile")))
+    assert [hazard.tensor for hazard in find(gather, two)] == ["tile"]
 
 
 def test_kernels_have_none_for_the_compiler_orders_their_data() -> None:

@@ -78,8 +78,10 @@ class _Contents:
                 self._write(write.access, np.frombuffer(write.data, np.uint8))
         elif isinstance(item, RawWords):
             self._bytes.clear()  # it may write anywhere
-        elif item.dst.tensor in self._tensors:
-            self._write(item.dst, self.read(item.src) if self._is_plain(item) else None)
+        else:
+            data = self.read(item.src) if self._is_plain(item) else None
+            for access in item.dsts or (item.dst,):
+                self._write(access, data)
 
     def _is_plain(self, item: Transfer) -> bool:
         types = [self._type(access) for access in (item.src, item.dst)]

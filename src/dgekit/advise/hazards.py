@@ -142,7 +142,8 @@ def _touched(item: Item) -> Iterator[tuple[Access, bool]]:
     if isinstance(item, SemaphoreStep):
         yield from ((write.access, True) for write in item.writes)
     elif isinstance(item, Transfer):
-        yield item.dst, True
+        for access in item.dsts or (item.dst,):
+            yield access, True
         for access in item.srcs or (item.src,):
             yield access, False
         if item.indices is not None:

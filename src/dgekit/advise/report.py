@@ -19,11 +19,11 @@ from dgekit.advise.ring_bytes import RingBytes
 from dgekit.advise.rings import NeffRings, QueueRings, neff_rings
 from dgekit.advise.verdict import verdicts
 from dgekit.core.choices import Choices, Value
-from dgekit.core.errors import InputError, Issue, has_errors
+from dgekit.core.errors import Issue, has_errors
 from dgekit.core.generations import Generation, generation_named
 from dgekit.descriptors.bd import BD_BYTES
 from dgekit.frontends.detect import detect
-from dgekit.frontends.load import load_program
+from dgekit.frontends.load import load_program, read_file
 from dgekit.frontends.neff.opened import OpenNeff, open_neff
 from dgekit.frontends.neff.source import Progress
 from dgekit.frontends.nki.script import split_source
@@ -93,7 +93,7 @@ def advise(
         neff = open_neff(path, progress=progress)
         return neff_report(neff, path, settings, generation=chip, subgraph=subgraph, with_advice=with_advice, most=most)
     workload = load_program(
-        _read(path),
+        read_file(path),
         Path(program).name,
         base_dir=path.parent,
         generation=chip,
@@ -110,13 +110,6 @@ def is_neff(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return detect(file.read(_HEAD), path.name) == "neff"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=path.name) from None
 
 
 def report_on(workload: Workload, choices: Choices, *, with_advice: bool = True) -> Report:
@@ -177,7 +170,7 @@ def neff_report(
         return _totals(rings, choices, f"{why}: totals only{'' if one else '; --subgraph names one'}.")
     overrides = {"neff_path": "static", **choices.overrides()}
     workload = load_program(
-        _read(path), neff.source, form="neff", generation=generation, choices=overrides, subgraph=subgraph
+        read_file(path), neff.source, form="neff", generation=generation, choices=overrides, subgraph=subgraph
     )
     report = report_on(workload, Choices(overrides), with_advice=with_advice)
     queues = tuple(_with_rings(queue, rings) for queue in report.queues)

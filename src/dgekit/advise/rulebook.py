@@ -9,5 +9,7 @@ from dgekit.advise.rules import RULES, Rule
 from dgekit.advise.rules_memory import PROGRAM_RULES, ProgramRule
 
 MODULES = (rules_copy, rules_dynamic, rules_address, rules_transpose, rules_compute)
-CALL_RULES: Mapping[str, Rule] = RULES
+CALL_RULES: Mapping[str, Rule] = {  # in the order of the chapter, whichever module was imported first
+    rule_id: rule for module in MODULES for rule_id, rule in RULES.items() if rule.find.__module__ == module.__name__
+}
 ALL_RULES: Mapping[str, Rule | ProgramRule] = {**CALL_RULES, **PROGRAM_RULES}

@@ -9,7 +9,7 @@ from typing import Any
 
 from dgekit.core.choices import Choices
 from dgekit.core.errors import InputError, UsageError
-from dgekit.core.generations import DEFAULT, Generation
+from dgekit.core.generations import DEFAULT, Generation, generation_named
 from dgekit.frontends import toml_file
 from dgekit.frontends.detect import AUTO, WORD_KINDS, check_kind, detect, read_words_input
 from dgekit.frontends.neff.read import read_neff
@@ -20,6 +20,49 @@ from dgekit.transfers.events import word_events
 from dgekit.transfers.transfer import RawWords, Workload
 from dgekit.words.stream import split_stream
 from dgekit.words.structs import Word
+
+
+def load(
+    program: str | Path | Workload,
+    *,
+    generation: str | Generation | None = None,
+    choices: Mapping[str, object] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    form: str = AUTO,
+    subgraph: str = "",
+    nki_version: str = DEFAULT_VERSION,
+) -> Workload:
+    """The workload of a program file (TOML, NEFF, words, or `kernel.py:function`); raises InputError.
+
+    A Workload is taken as it is, with `generation`, `choices` and `inputs` on top. `subgraph` names the one to take of
+    a NEFF that has several; `inputs` of a script are its arguments, `nki_version` is the NKI it is written for.
+    """
+    chip = generation_named(generation) if generation is not None else None
+    if isinstance(program, Workload):
+        merged = {**program.choices, **Choices(choices).overrides()}
+        arrays = {**program.arrays, **(inputs or {})}
+        return replace(program, generation=chip or program.generation, choices=merged, arrays=arrays)
+    script = split_source(str(program))
+    path = Path(script[0] if script else program)
+    return load_program(
+        read_file(path),
+        Path(program).name,
+        base_dir=path.parent,
+        form=form,
+        generation=chip,
+        choices=choices,
+        inputs=inputs,
+        subgraph=subgraph,
+        nki_version=nki_version,
+    )
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file; raises InputError."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise InputError(f"cannot read {path}: {problem.strerror}", rule="input.file", where=path.name) from None
 
 
 def load_program(

@@ -12,12 +12,14 @@ from pathlib import Path
 from dgekit.export.reference.facts import choices_guide, choices_page, enums_page, generations_page, rules_page
 from dgekit.export.reference.forms import keys_page, log_page, schemas_page
 from dgekit.export.reference.layouts import records_page, words_page
+from dgekit.export.reference.nki import nki_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "choices.md": choices_guide,
     "reference/words.md": words_page,
     "reference/enums.md": enums_page,
     "reference/rules.md": rules_page,
+    "reference/nki-rules.md": nki_page,
     "reference/choices.md": choices_page,
     "reference/log-lines.md": log_page,
     "reference/generations.md": generations_page,

@@ -49,6 +49,7 @@ class KernelRun:
     issues: list[Issue] = field(default_factory=list)
     outputs: dict[str, NkiTensor] = field(default_factory=dict)
     arrays: dict[str, Any] = field(default_factory=dict)
+    stopped: KernelError | None = None  # a transfer that failed, whose own issues say why
 
     def __post_init__(self) -> None:
         self.version = version_named(self.version)
@@ -183,9 +184,15 @@ class KernelRun:
             self.choices.overrides(),
             arrays=dict(self.arrays),
             source=self.source,
-            issues=tuple(self.issues),
+            issues=(*self.issues, *self._cut_short()),
             calls=tuple(self.calls),
         )
+
+    def _cut_short(self) -> Iterator[Issue]:
+        """A program that ends where a transfer failed is not the whole kernel, and says so."""
+        if self.stopped is not None:
+            message = f"the kernel stopped here, so nothing behind it is known: {self.stopped.message}"
+            yield Issue("nki.stopped", "error", message, self.stopped.where, self.stopped.values, self.stopped.source)
 
     def output_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """What the kernel returned, by name, as arrays."""

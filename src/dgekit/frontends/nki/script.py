@@ -130,7 +130,9 @@ def _outputs(returned: Any) -> dict[str, NkiTensor]:
 
 
 def _note(run: KernelRun, problem: DgeError) -> None:
-    if not (isinstance(problem, KernelError) and problem.told):
+    if isinstance(problem, KernelError) and problem.told:
+        run.stopped = problem
+    else:
         run.issues.append(problem.as_issue())
 
 
