@@ -186,3 +186,11 @@ def test_lists_may_have_brackets(dge: Dge) -> None:
 def test_a_name_that_is_no_file_and_no_word(dge: Dge) -> None:
     answer = dge("encode", "DMA_DIRECT3D")
     assert answer.code == 3 and "no word of that name [input.file] Fix: write DMA_DIRECT2D" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"), [("dec.D24", "dge choices bound_address"), ("pipeline.6.1", "explained by the issue")]
+)
+def test_rules_of_other_chapters_say_where_they_are_explained(rule: str, words: str, dge: Dge) -> None:
+    answer = dge("spec", rule)
+    assert answer.code == 2 and words in answer.err and "[spec.name]" in answer.err

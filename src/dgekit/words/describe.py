@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
+from dgekit.core.choices import CHOICES
 from dgekit.core.dtypes import DTYPES, dtype_named
 from dgekit.core.errors import UsageError
 from dgekit.core.generations import GENERATIONS
@@ -52,6 +54,10 @@ def describe(name: str) -> Description:
     if number is not None:
         return _by_opcode(number)
     raise _unknown(wanted)
+
+
+# Rules of the chapters and stages below the words (decisions, firmware, rings, input files and so on)
+_OTHER_RULE = re.compile(r"(dec|pipeline|rings|cce|neff|toml|transfers|memory|run|input|layout)\.[A-Za-z0-9_.-]{1,40}")
 
 
 def names_by_kind() -> Mapping[str, tuple[str, ...]]:
@@ -153,7 +159,18 @@ def _by_opcode(number: int) -> Description:
     raise _unknown(f"{number:#x}")
 
 
+def _elsewhere(name: str) -> str:
+    """What to do about a rule that is not one of words: it is explained where it is reported."""
+    if not _OTHER_RULE.fullmatch(name):
+        return ""
+    resting = [choice.name for choice in CHOICES.values() if name in choice.source.split(", ")]
+    switches = f"; it rests on dge choices {', '.join(resting)}" if resting else ""
+    return f"this rule is explained by the issue that names it, in its message, source and fix{switches}"
+
+
 def _unknown(name: str) -> UsageError:
+    if fix := _elsewhere(name):
+        return UsageError(f"{brief(name)} is no rule of words", rule="spec.name", where=name[:LONGEST], fix=fix)
     near = difflib.get_close_matches(name[:LONGEST].lower(), list(_folded()), 3, 0.5)
     shown = [key for wanted in near for key in _exact() if key.lower() == wanted]
     fix = (
