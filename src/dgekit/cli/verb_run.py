@@ -17,6 +17,8 @@ from dgekit.core.errors import UsageError
 @click.option("--in", "inputs", multiple=True, metavar="NAME=FILE.npy", help="Load a tensor before the run.")
 @click.option("--out", "outputs", multiple=True, metavar="NAME=FILE.npy", help="Save a tensor after the run.")
 @click.option("--log", "log_file", metavar="FILE", help="Write the firmware's log lines (- for standard output).")
+@click.option("--trace", "trace_file", metavar="FILE", help="Write a trace that Perfetto and Chrome open.")
+@click.option("--report", "report_file", metavar="FILE.html", help="Write the run as one HTML page.")
 @click.option("--quiet", "-q", is_flag=True, help="Print one line a transfer only.")
 @common
 def command(
@@ -26,6 +28,8 @@ def command(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
     log_file: str | None,
+    trace_file: str | None,
+    report_file: str | None,
     quiet: bool,
     gen: str | None,
     sets: tuple[str, ...],
@@ -50,6 +54,9 @@ def command(
     targets = _pairs("--out", outputs)
     for name, path in targets.items():
         check_writable(path, f"--out {name}")
+    for option, side in (("--trace", trace_file), ("--report", report_file)):
+        if side is not None:
+            check_writable(side, option)
     _check_stdout(as_json, log_file)
     chip, choices, arrays = chosen_generation(gen), overrides_from(sets), _inputs(inputs)
     kernel = read_kernel(program, form, chip, choices, arrays)
@@ -63,6 +70,7 @@ def command(
     _save(finished, targets)
     if log_file is not None:
         _write_log(finished, log_file)
+    _write_views(finished, trace_file, report_file)
     if as_json:
         print_json(finished.to_json())
     elif log_file != "-":
@@ -130,3 +138,18 @@ def _write_log(finished: Any, path: str) -> None:
     from dgekit.cli.inputs import write_output
 
     write_output(path, "".join(f"{line}\n" for line in finished.result.log).encode())
+
+
+def _write_views(finished: Any, trace_file: str | None, report_file: str | None) -> None:
+    import json
+
+    from dgekit.cli.inputs import write_output
+
+    if trace_file is not None:
+        from dgekit.export.trace import run_to_trace
+
+        write_output(trace_file, json.dumps(run_to_trace(finished.result)).encode())
+    if report_file is not None:
+        from dgekit.export.html_report import run_to_html
+
+        write_output(report_file, run_to_html(finished.result).encode())
