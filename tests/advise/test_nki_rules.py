@@ -21,6 +21,7 @@ from nki_calls import (
     view,
 )
 
+from dgekit.advise.engine_patterns import engine_issues
 from dgekit.advise.rulebook import ALL_RULES, CALL_RULES
 from dgekit.advise.rules import EVIDENCE, MODES, severity_of
 from dgekit.advise.verdict import Verdict, judge_call
@@ -449,6 +450,21 @@ def test_reports_600_and_695_partition_starts_are_no_dma_rule(operand: Any, mode
 def test_reports_280_and_284_steps_beyond_16_bits_are_no_dma_rule(step: int, mode: str) -> None:
     source = hbm(64, 8, base_shape=(64, 60000), pattern=((step, 64), (1, 8)), offset=max(0, -step * 63))
     assert judge_call(copy(sbuf(64, 8), source, dge_mode=mode), generation_named("trn2")).issues == ()
+
+
+def test_the_same_reports_as_operands_of_a_compute_engine() -> None:
+    """Where those rules do count, the numbers are those of the reports (nki-dma 3)."""
+    for partitions, start, fires in ((36, 48, True), (8, 48, True), (36, 64, False), (8, 96, False), (65, 64, True)):
+        operand = sbuf(partitions, 64, base_shape=(128, 64), start_partition=start)
+        told = [issue for issue in engine_issues(operand, "k.py:1") if issue.rule == "nki.3.start"]
+        assert bool(told) is fires
+        assert not fires or (told[0].values["partitions"], told[0].values["start"]) == (partitions, start)
+    for step, fires in ((46208, True), (-48528, True), (32767, False), (-32768, False)):
+        told = engine_issues(hbm(64, 8, pattern=((step, 64), (1, 8))))
+        assert [issue.rule for issue in told] == ["nki.3.step"] * fires
+        assert not fires or told[0].values == {"step": step, "minimum": -32768, "maximum": 32767}
+    assert [issue.rule for issue in engine_issues(hbm(1, 65536, pattern=((1, 65536),)))] == ["nki.3.count"]
+    assert engine_issues(hbm(1, 65535, pattern=((1, 65535),))) == []
 
 
 # the table itself

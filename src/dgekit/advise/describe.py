@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
+from dgekit.advise.engine_patterns import EngineRule
 from dgekit.advise.rulebook import ALL_RULES
 from dgekit.advise.rules import EVIDENCE, Rule
 from dgekit.advise.rules_memory import ProgramRule
 from dgekit.words.description import Description
+
+AnyRule = Rule | ProgramRule | EngineRule
 
 
 def describe_rule(name: str) -> Description | None:
@@ -21,7 +24,7 @@ def describe_rule(name: str) -> Description | None:
     return None if found is None else Description("rule", found.id, f"rule {found.id}", tuple(rule_lines(found)))
 
 
-def rule_lines(found: Rule | ProgramRule) -> list[str]:
+def rule_lines(found: AnyRule) -> list[str]:
     """The facts of a rule, one a line."""
     lines = [found.statement, f"severity: {found.severity}"]
     if isinstance(found, Rule):
@@ -33,11 +36,12 @@ def rule_lines(found: Rule | ProgramRule) -> list[str]:
             *(f"since NKI {version}: {change}" for version, change in found.changes),
         ]
     else:
-        lines.append("about: the whole program")
+        whole = isinstance(found, ProgramRule)
+        lines.append("about: the whole program" if whole else "about: compute engines' operands, never a DMA")
     lines += [f"source: {page} [{letter}: {EVIDENCE[letter]}]" for letter, page in found.sources]
     return [*lines, f"fix: {found.fix}"] if found.fix else lines
 
 
 @cache
-def _folded() -> Mapping[str, Rule | ProgramRule]:
+def _folded() -> Mapping[str, AnyRule]:
     return {rule_id.lower(): found for rule_id, found in ALL_RULES.items()}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dgekit.advise.describe import rule_lines
+from collections.abc import Mapping
+
+from dgekit.advise.describe import AnyRule, rule_lines
+from dgekit.advise.engine_patterns import ENGINE_RULES
 from dgekit.advise.rulebook import ALL_RULES, CALL_RULES
 from dgekit.advise.rules_memory import PROGRAM_RULES
 from dgekit.export.reference.markdown import anchor, bullets, cell, link, page, table
@@ -21,7 +24,12 @@ def nki_page() -> str:
         (link(rule.id, "#" + anchor(rule.id)), rule.severity, cell(rule.statement)) for rule in ALL_RULES.values()
     )
     parts = [table(("rule", "severity", "statement"), overview)]
-    for title, rules in (("Rules of calls", CALL_RULES), ("Rules of programs", PROGRAM_RULES)):
+    tables: tuple[tuple[str, Mapping[str, AnyRule]], ...] = (
+        ("Rules of calls", CALL_RULES),
+        ("Rules of programs", PROGRAM_RULES),
+        ("Rules of compute engines", ENGINE_RULES),
+    )
+    for title, rules in tables:
         parts.append(f"## {title}")
         for rule in rules.values():
             statement, *facts = rule_lines(rule)
