@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dgekit.advise.order import Order
+from dgekit.advise.order import I32, Order
 from dgekit.core.errors import DgeError, Issue
 from dgekit.patterns.runs import I64, Runs, runs
 from dgekit.transfers.access import access_walk
@@ -22,7 +22,8 @@ from dgekit.transfers.placement import Placement
 from dgekit.transfers.transfer import Access, Item, SemaphoreStep, Transfer, Workload
 
 MAX_RUNS = 1 << 22  # of all accesses together
-MAX_PAIRS = 1 << 22  # overlapping runs compared at a time
+MAX_PAIRS = 1 << 20  # overlapping runs compared at a time
+MAX_LOOSE = 1 << 20  # conflicts without an order, after which it is enough
 SHOWN = 200  # hazards that are listed one by one
 Kind = Literal["read after write", "write after read", "write after write"]
 
@@ -68,7 +69,7 @@ class Hazard:
 
 @dataclass(frozen=True, slots=True)
 class Hazards:
-    """What was found: hazards in program order, how many more there are, and accesses that were not looked at."""
+    """What was found: hazards in program order, how many more at least, and accesses that were not looked at."""
 
     found: tuple[Hazard, ...] = ()
     more: int = 0
@@ -78,7 +79,7 @@ class Hazards:
         """What the list leaves out."""
         issues = []
         if self.more:
-            message = f"{self.more} further pairs of items share bytes without an order"
+            message = f"at least {self.more} further pairs of items share bytes without an order"
             issues.append(Issue("dec.D53", "warning", message, source, {"more": self.more}, "decision D53"))
         if self.skipped:
             message = f"hazards leave out {self.skipped} accesses of too many runs, or of no valid place"
@@ -105,11 +106,7 @@ def find_hazards(workload: Workload, placement: Placement) -> Hazards:
     accesses = _collect(workload, placement)
     if len(set(accesses.item)) < 2 or not any(accesses.writes):
         return Hazards(skipped=accesses.skipped)
-    pairs = _shared(accesses)
-    if not len(pairs):
-        return Hazards(skipped=accesses.skipped)
-    order = Order(workload)
-    loose = pairs[order.unordered(pairs["first"], pairs["second"])]
+    loose = _loose(accesses, workload)
     loose = loose[np.lexsort((loose["first"], loose["second"]))]
     found = tuple(_hazard(row, accesses) for row in loose[:SHOWN])
     return Hazards(found, max(0, len(loose) - SHOWN), accesses.skipped)
@@ -164,30 +161,56 @@ _PAIR = np.dtype(
 Pairs = npt.NDArray[Any]
 
 
-def _shared(accesses: _Accesses) -> Pairs:
-    """Pairs of items that share bytes, one of them writing: the first range, and how many bytes in all."""
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The runs of all accesses by address: whose access each is; by access, the item and does it write."""
+
+    owner: I32
+    starts: I64
+    ends: I64
+    item: I32
+    writes: npt.NDArray[np.bool_]
+
+    def part(self, low: int, high: int) -> _Columns:
+        """Some of the runs."""
+        return _Columns(self.owner[low:high], self.starts[low:high], self.ends[low:high], self.item, self.writes)
+
+
+def _sorted(accesses: _Accesses) -> _Columns:
     lengths = [len(pieces) for pieces in accesses.pieces]
     owner = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
     starts = np.concatenate([pieces.starts for pieces in accesses.pieces])
     ends = starts + np.concatenate([pieces.lengths for pieces in accesses.pieces])
     order = np.lexsort((owner, starts))
-    owner, starts, ends = owner[order], starts[order], ends[order]
-    item = np.array(accesses.item, np.int32)
-    writes = np.array(accesses.writes)
-    parts = [
-        _pairs_of(owner[low:high], starts[low:high], ends[low:high], item, writes, times)
-        for low, high, times in _clusters(owner, starts, ends, item, writes)
-    ]
-    return _merged(np.concatenate(parts)) if parts else np.zeros(0, _PAIR)
+    return _Columns(
+        owner[order], starts[order], ends[order], np.array(accesses.item, np.int32), np.array(accesses.writes)
+    )
 
 
-def _clusters(
-    owner: npt.NDArray[np.int32], starts: I64, ends: I64, item: npt.NDArray[np.int32], writes: npt.NDArray[np.bool_]
-) -> Iterator[tuple[int, int, int]]:
+def _loose(accesses: _Accesses, workload: Workload) -> Pairs:
+    """Pairs of items that share bytes, one of them writing, without an order: the first range, and all bytes."""
+    columns = _sorted(accesses)
+    clusters = list(_clusters(columns))
+    if not clusters:
+        return np.zeros(0, _PAIR)
+    order = Order(workload)
+    parts: list[Pairs] = []
+    held = 0
+    for low, high, times in clusters:
+        for part in _pairs(columns.part(low, high), order, times):
+            parts.append(part)
+            held += len(part)
+            if held > MAX_LOOSE:
+                return _merged(parts)
+    return _merged(parts)
+
+
+def _clusters(columns: _Columns) -> Iterator[tuple[int, int, int]]:
     """Stretches of overlapping runs with two items and a write, as (low, high, how many stretches look like it)."""
+    owner, starts, ends = columns.owner, columns.starts, columns.ends
     reach = np.maximum.accumulate(ends)
     firsts = np.flatnonzero(np.concatenate(([True], starts[1:] >= reach[:-1])))
-    items, written = item[owner], writes[owner]
+    items, written = columns.item[owner], columns.writes[owner]
     mixed = np.minimum.reduceat(items, firsts) != np.maximum.reduceat(items, firsts)
     mixed &= np.logical_or.reduceat(written, firsts)
     sizes = np.diff(np.append(firsts, len(starts)))
@@ -203,37 +226,28 @@ def _clusters(
             yield low, low + int(size), int(count)
 
 
-def _pairs_of(
-    owner: npt.NDArray[np.int32],
-    starts: I64,
-    ends: I64,
-    item: npt.NDArray[np.int32],
-    writes: npt.NDArray[np.bool_],
-    times: int,
-) -> Pairs:
+def _pairs(columns: _Columns, order: Order, times: int) -> Iterator[Pairs]:
     """Conflicting pairs of one cluster; runs are sorted, so run k overlaps those after it that start before its end."""
+    owner, starts, ends = columns.owner, columns.starts, columns.ends
     count = np.searchsorted(starts, ends, "left") - np.arange(len(starts)) - 1
     total = np.cumsum(count)
-    parts = []
     low = 0
     while low < len(starts):
         passed = int(total[low - 1]) if low else 0
         high = max(low + 1, int(np.searchsorted(total, passed + MAX_PAIRS, "right")))
         some = count[low:high]
         one = np.repeat(np.arange(low, low + len(some)), some)
-        behind = np.arange(len(one)) - np.repeat(np.cumsum(some) - some, some)
-        two = one + 1 + behind
-        a, b = owner[one], owner[two]
-        keep = (item[a] != item[b]) & (writes[a] | writes[b])
-        shared = np.minimum(ends[one], ends[two])[keep]
-        parts.append(_merged(_rows(a[keep], b[keep], starts[two[keep]], shared, item, times)))
+        two = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(some) - some, some)
+        items = columns.item[owner[one]], columns.item[owner[two]]
+        keep = (items[0] != items[1]) & (columns.writes[owner[one]] | columns.writes[owner[two]])
+        keep[keep] = order.unordered(items[0][keep], items[1][keep])
+        one, two = one[keep], two[keep]
+        shared = np.minimum(ends[one], ends[two])
+        yield _merged([_rows(owner[one], owner[two], starts[two], shared, columns.item, times)])
         low = high
-    return _merged(np.concatenate(parts)) if parts else np.zeros(0, _PAIR)
 
 
-def _rows(
-    a: npt.NDArray[np.int32], b: npt.NDArray[np.int32], low: I64, high: I64, item: npt.NDArray[np.int32], times: int
-) -> Pairs:
+def _rows(a: I32, b: I32, low: I64, high: I64, item: I32, times: int) -> Pairs:
     """Pair records with the item that stands first in the program in front."""
     swap = item[a] > item[b]
     rows = np.zeros(len(a), _PAIR)
@@ -243,8 +257,9 @@ def _rows(
     return rows
 
 
-def _merged(rows: Pairs) -> Pairs:
+def _merged(parts: Sequence[Pairs]) -> Pairs:
     """One record a pair of items: the lowest range, all bytes."""
+    rows = np.concatenate(parts)
     if not len(rows):
         return rows
     rows = rows[np.lexsort((rows["low"], rows["second"], rows["first"]))]

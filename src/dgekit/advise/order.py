@@ -49,6 +49,7 @@ class Order:
         self._items = workload.items
         self._initial = {(PROGRAM_CORE, number): value for number, value in workload.state.semaphores.items()}
         self._chain, self._place, self._chains = _chains(self._items)
+        self._columns = np.array(self._chain, np.int32), np.array(self._place, np.int32)
         self._engine, self._at, self._streams = _streams(self._items)
         shape = len(self._items), len(self._chains)
         self._issued: I32 = np.zeros(shape, np.int32)
@@ -67,7 +68,7 @@ class Order:
 
     def unordered(self, firsts: I32, seconds: I32) -> npt.NDArray[np.bool_]:
         """For pairs of items, column by column: True where neither is surely done before the other."""
-        chains, places = np.array(self._chain, np.int32), np.array(self._place, np.int32)
+        chains, places = self._columns
         forth = self._done[seconds, chains[firsts]] > places[firsts]
         back = self._done[firsts, chains[seconds]] > places[seconds]
         return ~(forth | back)
