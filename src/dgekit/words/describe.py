@@ -164,7 +164,7 @@ def _elsewhere(name: str) -> str:
     if not _OTHER_RULE.fullmatch(name):
         return ""
     resting = [choice.name for choice in CHOICES.values() if name in choice.source.split(", ")]
-    switches = f"; it rests on dge choices {', '.join(resting)}" if resting else ""
+    switches = f"; what rests on it: dge choices {', '.join(resting)}" if resting else ""
     return f"this rule is explained by the issue that names it, in its message, source and fix{switches}"
 
 
