@@ -229,6 +229,15 @@ def test_calls_that_are_only_checked(kernel: Dge) -> None:
     assert barrier["where"].startswith("k.py:")
 
 
+def test_equal_findings_of_one_call_are_one_line(tmp_path: Path, dge: Dge) -> None:
+    np.save(tmp_path / "cache.npy", np.zeros((256, 512), np.uint16))
+    np.save(tmp_path / "pages.npy", np.arange(128, dtype=np.uint32)[:, None])
+    given = ["--arg", f"cache={tmp_path / 'cache.npy'}:bfloat16", "--arg", f"pages={tmp_path / 'pages.npy'}"]
+    answer = dge("check", "examples/nki_paged.py", *given)
+    (told,) = [line for line in answer.lines if "restaged" in line]
+    assert answer.code == 0 and "(4 times)" in told and "4 other findings" in answer.lines[-1]
+
+
 # from Python, and dge spec
 
 

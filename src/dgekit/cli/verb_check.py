@@ -86,7 +86,7 @@ def _check_words(
 
 def _check_program(workload: Workload, show_all: bool, as_json: bool) -> int:
     from dgekit.advise.verdict import report
-    from dgekit.export.check_report import check_to_json, reason_lines, table_lines, told
+    from dgekit.export.check_report import check_to_json, collapsed, reason_lines, table_lines, told
 
     found = report(workload, nki_version=kernel_options()["nki_version"])
     issues = list(found.all_issues)
@@ -96,7 +96,7 @@ def _check_program(workload: Workload, show_all: bool, as_json: bool) -> int:
         shown = told(issues, everything=show_all)
         for line in (*table_lines(found), *reason_lines(found)):
             click.echo(line)
-        print_issues(shown)
+        print_issues(collapsed(shown))
         _print_sum(f"{len(found.verdicts)} transfers", issues, shown)
     return 0 if found.ok else 1
 

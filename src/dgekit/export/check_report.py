@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dgekit.advise.rules import MODES
@@ -19,6 +20,17 @@ SCHEMA = "dgekit.check/1"
 def told(issues: Iterable[Issue], *, everything: bool) -> list[Issue]:
     """The issues that are shown: without predicates that no source gives, unless everything is asked for."""
     return [issue for issue in issues if everything or issue.severity != "unspecified"]
+
+
+def collapsed(issues: Iterable[Issue]) -> list[Issue]:
+    """Equal findings at one place once, saying how often: a call of a kernel may be many transfers."""
+    groups: dict[str, list[Issue]] = {}
+    for issue in issues:
+        groups.setdefault(str(issue), []).append(issue)
+    return [
+        same[0] if len(same) == 1 else replace(same[0], message=f"{same[0].message} ({len(same)} times)")
+        for same in groups.values()
+    ]
 
 
 def check_to_json(report: Report, *, everything: bool = False) -> dict[str, Any]:
