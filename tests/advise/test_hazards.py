@@ -117,7 +117,10 @@ def test_a_long_list_is_cut_and_says_so(monkeypatch: Any) -> None:
     monkeypatch.setattr(hazards, "MAX_PAIRS", 1)
     monkeypatch.setattr(hazards, "MAX_LOOSE", 5)
     found = find_hazards(Workload(CAYMAN, TENSORS, tuple(items)), PLACED)
-    assert (len(found.found), found.more) == (3, 4)  # four pairs of the first item, three of the second, then it is enough
+    assert (len(found.found), found.more) == (
+        3,
+        4,
+    )  # four pairs of the first item, three of the second, then it is enough
 
 
 # against a plain oracle: byte sets

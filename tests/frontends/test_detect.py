@@ -33,6 +33,8 @@ JSON_LINE = json.dumps(word_to_json(decode_word(BYTES))).encode()
         (BYTES.hex().encode(), "", "hex"),
         (b"0x00: b8 10  # opcode\n\n", "", "hex"),
         (b"", "", "hex"),
+        (b"", "p.neff", "neff"),
+        (b"cut short", "p.neff", "neff"),
         (b"", "p.toml", "toml"),
         (b"generation = 'trn2'\0", "p.toml", "toml"),
         (b"# only a comment\n", "p.toml", "toml"),

@@ -26,12 +26,12 @@ _TOML_LINE = re.compile(r"""\s*(?:\[\[?[^\]\n]+\]\]?|(?:[A-Za-z0-9_.-]+|"[^"\n]*
 
 
 def detect(data: bytes, name: str = "") -> InputKind:
-    """The kind of input; a script and a transfer file (`.toml`) are told by their `name`, the others by their bytes.
+    """The kind of input; `.py`, `.toml` and `.neff` in its `name` decide, else its bytes do.
 
     >>> detect(b"b8 10 00 00"), detect(b'{"kind": "DMA_DIRECT2D"}'), detect(b"generation = 'v3'"), detect(bytes(64))
     ('hex', 'jsonl', 'toml', 'bin')
     """
-    if _is_neff(data):
+    if _is_neff(data) or name.endswith(".neff"):
         return "neff"
     if _SCRIPT_NAME.fullmatch(name):
         return "py"
