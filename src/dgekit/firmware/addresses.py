@@ -33,7 +33,7 @@ def leg_address(address: Any, name: str, state: StateView) -> int:
     if marker & Addr8MarkerBit.ADDR_TBL:
         return _table_entry(address.table_entry_id, name, state) + _table_offset(address, marker, name, state)
     if marker & Addr8MarkerBit.ADDR_REG:
-        low, high = _register(address.reg_lo, name, state), _register(address.reg_hi, name, state)
+        low, high = register_value(address.reg_lo, name, state), register_value(address.reg_hi, name, state)
         return high << 32 | low
     return int(address.address)
 
@@ -58,7 +58,7 @@ def bound_check(bound: Any, name: str, state: StateView, *, wide: bool) -> Bound
                 fix="clear the byte, or set bit 7",
             )
         return BoundCheck()
-    limit = _register_pair(register, name, state) if wide else _register(register, name, state)
+    limit = _register_pair(register, name, state) if wide else register_value(register, name, state)
     return BoundCheck(True, register, limit, not silent, raw)
 
 
@@ -76,7 +76,7 @@ def index_address(address: Any, name: str, state: StateView, generation: Generat
     if marker == Addr4Marker.IMM:
         offset = int(address.address)
     elif marker == Addr4Marker.ADDR_REG:
-        offset = _register(address.regnum, name, state)
+        offset = register_value(address.regnum, name, state)
     else:
         raise Unspecified(
             f"no source says what ADDR4 marker {marker:#x} of {name} means for an index vector",
@@ -135,15 +135,16 @@ def _table_offset(address: Any, marker: int, name: str, state: StateView) -> int
     return (
         _register_pair(register, name, state)
         if marker & Addr8MarkerBit.ADDR_TBL_OFFSET_WIDE
-        else _register(register, name, state)
+        else register_value(register, name, state)
     )
 
 
 def _register_pair(number: int, name: str, state: StateView) -> int:
-    return _register(number, name, state) | _register(number + 1, name, state) << 32
+    return register_value(number, name, state) | register_value(number + 1, name, state) << 32
 
 
-def _register(number: int, name: str, state: StateView) -> int:
+def register_value(number: int, name: str, state: StateView) -> int:
+    """What general register `number`, named by field `name`, holds; raises IllegalWord where there is none."""
     if not 0 <= number < NUM_REGISTERS:
         raise IllegalWord(
             f"register {number}, named by {name}, does not exist",

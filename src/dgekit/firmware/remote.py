@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from dgekit.core.choices import Choices
-from dgekit.core.errors import IllegalWord, LoweringError, Unspecified, Unsupported
+from dgekit.core.errors import LoweringError, Unspecified, Unsupported
 from dgekit.core.evt_sem import SEM_INC, register_address
 from dgekit.core.generations import KIB, Generation
 from dgekit.core.routing import chip_view
-from dgekit.core.state import NUM_REGISTERS, StateView
+from dgekit.core.state import StateView
 from dgekit.descriptors.batch import ChannelBatch, ChannelWork, DescriptorBatch
 from dgekit.descriptors.expand import expanded, joined
 from dgekit.descriptors.semaphore import with_semaphore
+from dgekit.firmware.addresses import register_value
 from dgekit.patterns.runs import Runs
 from dgekit.words.enums import PARTITION_ADDR_MASK
 from dgekit.words.structs import Addr4Immediate, Addr4Marker, Addr4Reg, ExtendedRdmaDescGen
@@ -196,19 +197,7 @@ def _operand(field: int, name: str, state: StateView, choices: Choices) -> int:
     """An IMM_VAL_INST_FIELD: the number itself, or what the register in its low byte holds."""
     if choices.text("imm_val_field") == "immediate":
         return field
-    return _register(field & 0xFF, name, state)
-
-
-def _register(number: int, name: str, state: StateView) -> int:
-    if number >= NUM_REGISTERS:
-        raise IllegalWord(
-            f"register {number}, named by {name}, does not exist",
-            rule="isa.C8",
-            where=name,
-            values={"register": number, "maximum": NUM_REGISTERS - 1},
-            source="isa-words 1.5",
-        )
-    return state.register(number)
+    return register_value(field & 0xFF, name, state)
 
 
 def engines_of(mask: int, generation: Generation) -> tuple[int, ...]:
@@ -258,7 +247,7 @@ def on_chip_place(address: Any, name: str, state: StateView) -> tuple[int, int]:
     Raises LoweringError for PSUM and for bits that must be zero, Unspecified for the forms nobody describes.
     """
     if isinstance(address, Addr4Reg) and address.marker_value == Addr4Marker.ADDR_REG:
-        window = _register(int(address.regnum), name, state) & PARTITION_ADDR_MASK
+        window = register_value(int(address.regnum), name, state) & PARTITION_ADDR_MASK
         address = Addr4Immediate(addr_immediate=window)
     if not isinstance(address, Addr4Immediate) or address.marker_value != Addr4Marker.IMM:
         raise Unspecified(
