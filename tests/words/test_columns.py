@@ -129,9 +129,9 @@ def test_a_million_mixed_words_take_less_than_half_a_second() -> None:
     words = mixed_words(1_000_000, [0xB8, 0xBB, 0xBD, 0xF1, 0xD4, 0xDA, 0xBA, 0xB9])
     best = 9.0
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         columns = [part.all() for part in decode_columns(words).values()]
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
         assert len(columns) == 8
     assert best < 0.5
 
@@ -142,8 +142,8 @@ def test_one_word_at_a_time_is_quick() -> None:
     decode_word(data)
     best = 9.0
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(10_000):
             decode_word(data)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best / 10_000 < 10e-6
