@@ -348,7 +348,7 @@ class Device:
         session = self.session
         before = len(session.events)
         (result,) = session.run_items([item])
-        events = tuple(session.events)[before:]
+        events = session.events.since(before)
         return Done(result, tuple(render_log(events, self.generation, session.choices)), events, self.generation)
 
     @property

@@ -8,28 +8,13 @@ reduce-scatter t2 without the writes to others.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 
 from dgekit.cce.limits import MAX_SOURCES
+from dgekit.cce.runtime_enums import MeshEvent
 from dgekit.collectives.geometry import Span
 from dgekit.collectives.request import ALLGATHER, ALLREDUCE, T0, T1, T2, Setup
 from dgekit.collectives.ring import output
 from dgekit.collectives.steps import Dma, Region, Signal, Step, Wait, copy, reduce
-
-
-class MeshEvent(IntEnum):
-    """The event types of the subtypes here (cce 1.3)."""
-
-    SYNC = 0
-    GLOBAL_HNDSHK = 1
-    LOCAL_HNDSHK = 2
-    INTER_GRP_BRDCST = 3
-    REDUCE_LOCAL_HNDSHK = 6
-    INTRA_GRP_BRDCST = 7
-    REDUCE_COPY = 8
-    REDUCE_WRITE = 10
-    INTER_GRP_BRDCST_2 = 11
-
 
 E = MeshEvent
 EVENTS: dict[str, tuple[MeshEvent, ...]] = {

@@ -55,6 +55,10 @@ class EventLog:
     def __len__(self) -> int:
         return len(self._events)
 
+    def since(self, number: int) -> tuple[Event, ...]:
+        """The events from number `number` on; those before are not touched."""
+        return tuple(self._events[number:])
+
     def named(self, name: str) -> list[Event]:
         """All events of that name, in order."""
         return [event for event in self._events if event.name == name]
